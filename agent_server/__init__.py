@@ -1,0 +1,3 @@
+"""Knowledge Bank: retrieval with citations on nothing but Postgres."""
+
+__version__ = "0.1.0"

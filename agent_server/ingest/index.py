@@ -1,0 +1,108 @@
+"""Indexes and statistics around a load: what is dropped before it, and made true after it."""
+
+import math
+from dataclasses import dataclass
+
+import psycopg
+
+from agent_server.catalog import Collection, get_collection
+from agent_server.db import Database, execute, fetch_one
+
+#: Adding a row to a standing HNSW index costs about this many times what the same row costs in a build of the whole
+#: index (ops/bench/hnsw_load.py measures it). The index is dropped when filling it row by row would cost more than
+#: building it anew over all rows: new * COST > old + new.
+INSERT_COST_OVER_BUILD = 4.0
+#: Below this many new rows, row by row is a matter of seconds, and searches keep their index.
+SMALL_LOAD_ROWS = 5_000
+#: avg_length is restated when the true mean is off by more: BM25 hardly moves below that.
+LENGTH_DRIFT = 0.10
+#: After a load that makes up most of the table the vectors are restated for this little: nobody has searched yet.
+FIRST_LOAD_DRIFT = 0.001
+SECONDS_FOR_DDL = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What was done after a load."""
+
+    restated: bool
+    built_hnsw: bool
+    canonical: int
+
+
+def should_drop_hnsw(existing: int, incoming: int) -> bool:
+    """Whether a load of `incoming` rows into `existing` is faster without the dense index, and worth its absence."""
+    return incoming >= SMALL_LOAD_ROWS and incoming * INSERT_COST_OVER_BUILD > existing + incoming
+
+
+def count_chunks(database: Database, collection: Collection) -> int:
+    with database.owner(collection.schema_name) as connection:
+        row = fetch_one(connection, "chunk_count") or {}
+    return int(row["canonical"])
+
+
+def drop_hnsw(database: Database, collection: Collection) -> None:
+    """Drop the dense index; searches compare vectors one by one until `finish_load` has built it again."""
+    with database.owner(collection.schema_name) as connection:
+        execute(connection, "hnsw_drop")
+
+
+def finish_load(database: Database, collection: Collection, *, changed_rows: int) -> IndexReport:
+    """Merge lexeme counts, restate bm25 vectors when lengths have drifted, and make sure the dense index stands.
+
+    Safe to call after a run that changed nothing, and after one that was killed: what is missing is made good.
+    """
+    with database.owner(collection.schema_name) as connection:
+        execute(connection, "lexemes_lock", {"collection": collection.name})
+        execute(connection, "lexemes_merge")
+        execute(connection, "lexemes_prune")
+    restated = _restate_if_drifted(database, collection, changed_rows)
+    built = _ensure_hnsw(database, collection)
+    if changed_rows:
+        with database.owner_autocommit() as connection:
+            connection.execute(
+                psycopg.sql.SQL("ANALYZE {}, {}").format(
+                    psycopg.sql.Identifier(collection.schema_name, "chunks"),
+                    psycopg.sql.Identifier(collection.schema_name, "lexemes"),
+                )
+            )
+    return IndexReport(restated, built, count_chunks(database, collection))
+
+
+def _restate_if_drifted(database: Database, collection: Collection, changed_rows: int) -> bool:
+    with database.owner(collection.schema_name) as connection:
+        execute(connection, "lexemes_lock", {"collection": collection.name})
+        stored = get_collection(connection, collection.name).avg_length
+        if not changed_rows and stored is not None:
+            return False
+        measured = fetch_one(connection, "length_measure") or {}
+        if not measured["avg_length"]:
+            return False
+        true_length = float(measured["avg_length"])
+        if stored is not None:
+            first_load = changed_rows >= measured["passages"] / 2
+            drift = abs(math.log(true_length / stored))
+            if drift <= (FIRST_LOAD_DRIFT if first_load else LENGTH_DRIFT):
+                return False
+        execute(connection, "length_set", {"name": collection.name, "avg_length": true_length})
+        execute(connection, "bm25_restate", {"avg_length": true_length})
+    return True
+
+
+def _ensure_hnsw(database: Database, collection: Collection) -> bool:
+    """Build the dense index unless a valid one stands. False when there was nothing to do."""
+    with database.owner(collection.schema_name) as connection:
+        execute(connection, "lexemes_lock", {"collection": collection.name})
+        now = get_collection(connection, collection.name)
+        count = fetch_one(connection, "chunk_count") or {}
+        if now.has_hnsw or not count["canonical"]:
+            return False
+        try:
+            with connection.transaction():
+                execute(connection, "hnsw_drop")  # one left invalid by a build that was killed
+                execute(connection, "hnsw_create")
+        except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):
+            # A parallel build keeps the graph in shared memory, which containers limit to 64 MB by default.
+            connection.execute("SET LOCAL max_parallel_maintenance_workers = 0")
+            execute(connection, "hnsw_create")
+    return True

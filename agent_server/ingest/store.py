@@ -1,0 +1,223 @@
+"""Rows of one file: old passages out, new ones in, copies folded, ledger row written, in one transaction."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_server.catalog import Collection
+from agent_server.db import Conn, Database, execute, fetch_all, fetch_one
+from agent_server.ingest.paragraphs import passage_hash
+from agent_server.lexemes import lexical_text
+from agent_server.models import Chunk, FileStatus
+
+Vectors = NDArray[np.float32]
+LOCK_SLOTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """What `files` says of one source."""
+
+    source: str
+    root: str
+    sha256: str
+    size_bytes: int
+    media_type: str
+    status: FileStatus
+    reason: str
+    pipeline_version: str
+    chunk_count: int = 0
+    title: str = ""
+    dated: date | None = None
+    metadata: str = "{}"  #: JSON
+    authority: float = 0.0
+
+
+def read_ledger(connection: Conn) -> dict[str, LedgerRow]:
+    """All ledger rows of the collection in the search path, by source."""
+    return {
+        row["source"]: LedgerRow(
+            source=row["source"],
+            root=row["root"],
+            sha256=row["sha256"],
+            size_bytes=row["size_bytes"],
+            media_type=row["media_type"],
+            status=FileStatus(row["status"]),
+            reason=row["reason"],
+            pipeline_version=row["pipeline_version"],
+            chunk_count=row["chunk_count"],
+            title=row["title"],
+            dated=row["dated"],
+            authority=row["authority"],
+        )
+        for row in fetch_all(connection, "file_list", {"status": ""})
+    }
+
+
+def replace_file(
+    connection: Conn,
+    collection: Collection,
+    row: LedgerRow,
+    chunks: Sequence[Chunk] = (),
+    vectors: Vectors | None = None,
+    *,
+    retired: bool = False,
+) -> bool:
+    """Make the collection hold exactly `chunks` for `row.source`, and say so in the ledger.
+
+    `vectors` is (n, d) in the order of `chunks`; a row of NaN means that this passage has no vector. The caller
+    owns the transaction: all of it becomes visible at once, or nothing. False, and nothing done, when another run
+    has stored this very version meanwhile.
+    """
+    new_hashes = [passage_hash(c.text) for c in chunks]
+    with_lock = {"collection": collection.name, "source": row.source}
+    execute(connection, "file_lock", {**with_lock, "passages": []})
+    there = fetch_one(connection, "file_get", {"source": row.source})
+    if there is not None and _is_same(there, row):
+        return False
+    old_hashes = {r["passage_hash"] for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
+    touched = sorted({*new_hashes, *map(bytes, old_hashes)})
+    execute(connection, "file_lock", {**with_lock, "passages": _slots(touched)})
+    execute(connection, "file_upsert", _ledger_values(row))
+    execute(connection, "chunk_delete", {"source": row.source})
+    if chunks:
+        values = {
+            "source": row.source,
+            "config": collection.text_search_config,
+            "avg_length": "" if collection.avg_length is None else str(collection.avg_length),
+            "retired": retired,
+            "authority": row.authority,
+            "rows": json.dumps([_chunk_row(n, c, h) for n, (c, h) in enumerate(zip(chunks, new_hashes, strict=True), 1)]),
+            "embeddings": _vector_texts(vectors, len(chunks)),
+        }
+        execute(connection, "chunk_insert", values)
+    fold_copies(connection, touched)
+    return True
+
+
+def rename_file(connection: Conn, collection: Collection, old: LedgerRow, source: str, root: str, authority: float) -> None:
+    """Give a file and its passages another name; nothing is embedded."""
+    execute(connection, "file_lock", {"collection": collection.name, "source": min(old.source, source), "passages": []})
+    execute(connection, "file_lock", {"collection": collection.name, "source": max(old.source, source), "passages": []})
+    stale = fetch_one(connection, "file_get", {"source": source})
+    if stale is not None:  # the row of a file that stood there before and holds nothing any more
+        execute(connection, "file_forget", {"source": source})
+    values = {"source": old.source, "new_source": source, "root": root, "authority": authority}
+    execute(connection, "file_rename", values)
+    set_authority(connection, collection, source, authority)
+
+
+def set_authority(connection: Conn, collection: Collection, source: str, authority: float) -> int:
+    """Carry a source's authority to its passages; how many changed. Copies are weighed against each other again."""
+    hashes = sorted(bytes(r["passage_hash"]) for r in fetch_all(connection, "chunk_hashes", {"source": source}))
+    execute(connection, "file_lock", {"collection": collection.name, "source": source, "passages": _slots(hashes)})
+    changed = execute(connection, "chunk_authority", {"source": source, "authority": authority})
+    execute(connection, "file_authority", {"source": source, "authority": authority})
+    fold_copies(connection, hashes)
+    return changed
+
+
+def fold_copies(connection: Conn, hashes: Sequence[bytes]) -> None:
+    """Let the best live copy stand for each of these passages, one and only one."""
+    if hashes:
+        execute(connection, "fold_unset", {"hashes": list(hashes)})
+        execute(connection, "fold_set", {"hashes": list(hashes)})
+
+
+# -- vector cache -----------------------------------------------------------------------------------------------
+
+
+def content_hash(collection: Collection, text: str) -> bytes:
+    """Key of a passage's vector: everything that the vector depends on."""
+    parts = (collection.model, collection.model_digest, str(collection.dimensions), collection.passage_prefix, text)
+    return hashlib.sha256("\0".join(parts).encode()).digest()
+
+
+def cached_vectors(database: Database, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+    """Vectors embedded before, those of `hashes` that are known."""
+    if not hashes:
+        return {}
+    with database.owner() as connection:
+        rows = fetch_all(connection, "vector_cache_get", {"hashes": list(set(hashes))})
+    return {bytes(r["content_hash"]): np.array(r["embedding"][1:-1].split(","), np.float32) for r in rows}
+
+
+def cache_vectors(database: Database, hashes: Sequence[bytes], vectors: Vectors) -> None:
+    """Remember one batch; committed at once, so that a crash repeats no more than the next batch."""
+    good = [(h, v) for h, v in zip(hashes, vectors, strict=True) if np.isfinite(v).all()]
+    if good:
+        texts = _vector_texts(np.stack([v for _, v in good]), len(good))
+        with database.owner() as connection:
+            execute(connection, "vector_cache_put", {"hashes": [h for h, _ in good], "embeddings": texts})
+
+
+# -- values -----------------------------------------------------------------------------------------------------
+
+
+def _slots(hashes: Iterable[bytes]) -> list[int]:
+    return sorted({int.from_bytes(h[:4], "big") % LOCK_SLOTS for h in hashes})
+
+
+def _is_same(there: dict[str, Any], row: LedgerRow) -> bool:
+    keys = ("sha256", "pipeline_version", "root", "chunk_count")
+    return there["status"] == str(row.status) and all(there[k] == getattr(row, k) for k in keys)
+
+
+def _ledger_values(row: LedgerRow) -> dict[str, Any]:
+    return {
+        "source": row.source,
+        "root": row.root,
+        "sha256": row.sha256,
+        "size_bytes": row.size_bytes,
+        "media_type": row.media_type,
+        "title": row.title,
+        "dated": "" if row.dated is None else row.dated.isoformat(),
+        "metadata": row.metadata,
+        "authority": row.authority,
+        "status": str(row.status),
+        "reason": row.reason,
+        "pipeline_version": row.pipeline_version,
+        "chunk_count": row.chunk_count,
+    }
+
+
+def _chunk_row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
+    body = lexical_text(chunk.text)
+    context = lexical_text(chunk.context)
+    both = lexical_text(f"{chunk.context}\n{chunk.text}")
+    return {
+        "position": position,
+        "chunk_index": chunk.index,
+        "text": chunk.text,
+        "context": chunk.context,
+        "heading_path": list(chunk.heading_path),
+        "label": chunk.label,
+        "page_first": chunk.page_first,
+        "page_last": chunk.page_last,
+        "char_start": chunk.char_start,
+        "char_end": chunk.char_end,
+        "passage_hash": f"\\x{hash_.hex()}",
+        "paragraph_hashes": [p.hash for p in chunk.paragraphs],
+        "paragraph_spans": [edge for p in chunk.paragraphs for edge in (p.start, p.end)],
+        "words": body.words,
+        "context_words": context.words,
+        "extras": both.extras_tsvector,
+    }
+
+
+def _vector_texts(vectors: Vectors | None, count: int) -> list[str | None]:
+    """Rows as halfvec texts; None for a passage without a vector. Counts must agree."""
+    if vectors is None:
+        return [None] * count
+    if len(vectors) != count:
+        raise ValueError(f"{len(vectors)} vectors for {count} passages")
+    return [
+        "[" + ",".join(f"{x:.6g}" for x in row) + "]" if np.isfinite(row).all() else None
+        for row in vectors.tolist()
+    ]

@@ -1,0 +1,150 @@
+"""Words, identifiers and bigrams of a text: one function for documents and for questions.
+
+Postgres stems the words. What its parser would tear apart or weld together is settled here first, the same way on
+both sides: codes (`NW-4021`, `NW 4021`, `NW4021`), section numbers (`§ 1.401(k)-1`), names (`user_id`, `C++`,
+e-mail addresses, paths) and scripts without spaces. Identifier lexemes start with `#` and bigrams with `~`, which
+no dictionary of Postgres produces, so that neither is ever taken for a word.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+MAX_IDENTIFIER_CHARS = 120
+_MAX_POSITION = 16383  # Postgres' limits for a tsvector
+_MAX_POSITIONS = 255
+
+# Scripts written without spaces between words, and Hangul, whose particles cling to the word.
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
+)
+_TOKEN = re.compile(r"\w+(?:[-./@_:]\w+|(?<=[\d)])\(\w{1,5}\))*")
+_SIGNED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z](?:\+\+|#)|\.[A-Za-z]{2,10})(?![\w#+])")
+_COMPONENT = re.compile(r"\d+|[^\W\d_]+")
+_LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+# Between parts of words. A dot between digits stays: 4.2 is one number to Postgres, and to people.
+_JOINER = re.compile(r"(?<=\w)[-/@_:](?=\w)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d])|[-+](?=\d)")
+_BARE_SCRIPTS = re.compile("[A-Za-z\u0370-\u03ff\u0400-\u052f]")
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalText:
+    """`words` goes through Postgres' text search configuration; `extras` are finished lexemes, in order, with
+    repeats: their number is the term frequency."""
+
+    words: str
+    extras: tuple[str, ...]
+
+    @property
+    def extras_tsvector(self) -> str:
+        """The extras in the text form of a tsvector, with positions (without, BM25 would not see them)."""
+        positions: dict[str, list[int]] = {}
+        for n, lexeme in enumerate(self.extras, 1):
+            positions.setdefault(lexeme, []).append(min(n, _MAX_POSITION))
+        return " ".join(
+            f"{quote_lexeme(lexeme)}:{','.join(map(str, sorted(set(at))[:_MAX_POSITIONS]))}"
+            for lexeme, at in positions.items()
+        )
+
+
+def fold(text: str) -> str:
+    """Compatibility forms composed, accents of Latin, Greek and Cyrillic letters and invisible characters gone.
+
+    Marks of other scripts stay: there they tell words apart.
+    """
+    if text.isascii():
+        return text
+    out: list[str] = []
+    base = ""
+    for char in unicodedata.normalize("NFKD", text):
+        category = unicodedata.category(char)
+        if category == "Cf":
+            continue
+        if category == "Mn":
+            if _BARE_SCRIPTS.match(base) is None:
+                out.append(char)
+            continue
+        base = char
+        out.append(char)
+    return unicodedata.normalize("NFC", "".join(out))
+
+
+def lexical_text(text: str, *, question: bool = False) -> LexicalText:
+    """What `text` is indexed by, or asked for with.
+
+    A document holds the whole form of each identifier and the forms it starts with (1002.9(a)(1) is found by
+    1002.9); a question asks for the whole form alone, and also tries each word joined to the number behind it.
+    """
+    folded = fold(text)
+    extras = list(_identifiers(folded, question=question))
+    if _SPACELESS.search(folded):
+        for run in _SPACELESS.findall(folded):
+            extras.extend(f"~{pair}" for pair in _bigrams(run))
+        folded = _SPACELESS.sub(" ", folded)
+    words = _LETTER_DIGIT.sub(" ", _JOINER.sub(" ", folded))
+    return LexicalText(words, tuple(extras))
+
+
+def quote_lexeme(lexeme: str) -> str:
+    """`lexeme` as the text forms of tsvector and tsquery want it: always quoted, so that nothing is an operator."""
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _bigrams(run: str) -> Iterable[str]:
+    return (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
+
+
+def _identifiers(text: str, *, question: bool) -> Iterator[str]:
+    for match in _SIGNED_NAME.finditer(text):
+        yield "#" + match.group().lower()
+    previous, previous_end = "", -2
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token.isalpha():
+            previous, previous_end = token, match.end()
+            continue
+        adjacent = previous if match.start() == previous_end + 1 and text[previous_end] in " -" else ""
+        yield from _forms(token, adjacent, question=question)
+        previous, previous_end = "", -2
+
+
+def _forms(token: str, word_before: str, *, question: bool) -> Iterator[str]:
+    """Identifier forms of a token that is more than letters, and of the word before joined to it."""
+    lowered = token.lower()
+    if not any(char.isdigit() for char in token):
+        # Names: user_id, setup.html, jane@example.com, docs/guide.md; not long-term or and/or.
+        if "_" in token or "@" in token or "." in token:
+            yield "#" + lowered[:MAX_IDENTIFIER_CHARS]
+            yield from (f"#{part}" for part in lowered.split("/") if "." in part and part != lowered)
+        return
+    if "@" in token or token.count("/") > 1:
+        yield "#" + lowered[:MAX_IDENTIFIER_CHARS]
+    forms = _code_forms(lowered)
+    if len(forms) > 1 or not forms[-1].isdigit():
+        yield from (f"#{form[:MAX_IDENTIFIER_CHARS]}" for form in (forms[-1:] if question else forms))
+    if word_before and (question or (word_before.isupper() and 2 <= len(word_before) <= 6)):  # noqa: PLR2004
+        yield f"#{word_before.lower()}{forms[-1]}"[:MAX_IDENTIFIER_CHARS]
+
+
+def _code_forms(token: str) -> list[str]:
+    """Normalised beginnings of a code, longest last: "1002.9(a)(1)" -> 1002.9, 1002.9a, 1002.9a1.
+
+    Separators between letters and digits go (NW-4021 is nw4021), those between digits stay (4.2, 2024-01-31).
+    """
+    forms: list[str] = []
+    built, end = "", 0
+    for match in _COMPONENT.finditer(token):
+        part = match.group()
+        if not built:
+            built = part
+        elif built[-1].isdigit() and part[0].isdigit():
+            separator = token[end : match.start()]
+            built += ("." if separator == "." else "" if separator in ("(", ")(", ")") else "-") + part
+        else:
+            built += part
+        end = match.end()
+        forms.append(built)
+    # A first part alone (nw, 1002) is a word already.
+    return forms[1:] if len(forms) > 1 else forms

@@ -1,0 +1,1 @@
+"""The read path. `search.py` reads top to bottom."""

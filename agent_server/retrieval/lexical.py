@@ -1,0 +1,174 @@
+"""The lexical arm: BM25 over a GIN index, exact in two phases.
+
+Ranking every passage that holds any word of a question is slow, and most of them cannot be among the best: a
+term adds at most (k1 + 1) times its weight to a score. So a cheap first query finds good passages through the
+rare terms, the score of the n-th of them is a threshold, and the final query names only those combinations of
+terms that can reach it (the idea of MaxScore, Turtle and Flood, 1995, in tsquery form).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_server.db import Conn, fetch_all
+from agent_server.lexemes import LexicalText, quote_lexeme
+
+K1 = 1.2
+#: The first phase may touch about this many passages through rare terms alone.
+BUDGET_PASSAGES = 2000
+#: Combinations of this many terms are spelled out in the final query; deeper ones are covered by their beginning.
+MAX_DEPTH = 3
+MAX_ALTERNATIVES = 400
+_EPSILON = 1e-4  # sparsevec holds 4-byte floats: a bound must not miss by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A lexeme of the question: `weight` = query count * IDF, `ndoc` = passages that hold it (never 0)."""
+
+    lexeme: str
+    qtf: int
+    ndoc: int
+    dim: int
+    weight: float
+
+    @property
+    def bound(self) -> float:
+        """The most that this term adds to any passage's score."""
+        return (K1 + 1) * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalQuery:
+    """What hybrid.sql needs: candidates by `tsquery`, scores by `bm25`; both empty when there are no terms."""
+
+    terms: tuple[Term, ...]
+    tsquery: str
+    bm25: str
+    phases: int = 1
+
+
+EMPTY_BM25 = "{}/1000000000"
+NO_QUERY = LexicalQuery((), "", EMPTY_BM25, 0)
+
+
+def idf(total: int, ndoc: int) -> float:
+    """Inverse document frequency of BM25, never negative: ln(1 + (N - df + .5) / (df + .5))."""
+    return math.log(1 + max(total - ndoc + 0.5, 0.0) / (ndoc + 0.5))
+
+
+def fetch_terms(connection: Conn, config: str, text: LexicalText) -> tuple[Term, ...]:
+    """The question's terms, rarest first. A lexeme never seen counts as seen once: it may not be merged yet."""
+    rows = fetch_all(
+        connection, "lexical_terms", {"config": config, "words": text.words, "extras": text.extras_tsvector}
+    )
+    return make_terms(rows)
+
+
+def make_terms(rows: Sequence[dict[str, Any]]) -> tuple[Term, ...]:
+    """Terms with weights from rows of lexical_terms.sql, rarest first."""
+    terms = [
+        Term(r["lexeme"], r["qtf"], max(r["ndoc"] or 1, 1), r["dim"], r["qtf"] * idf(r["total"], max(r["ndoc"] or 1, 1)))
+        for r in rows
+    ]
+    return tuple(sorted(terms, key=lambda t: (t.ndoc, t.lexeme)))
+
+
+def plan(terms: Sequence[Term], probe: Callable[[str, str], float | None]) -> LexicalQuery:
+    """The query whose best passages are the best of all that hold any of `terms`.
+
+    `probe(tsquery, bm25)` answers the score of the n-th best passage that `tsquery` finds, None when it finds
+    fewer; it is asked only when there are too many passages to rank them all.
+    """
+    if not terms:
+        return NO_QUERY
+    bm25 = query_vector(terms)
+    if sum(t.ndoc for t in terms) <= BUDGET_PASSAGES:
+        return LexicalQuery(tuple(terms), any_of(terms), bm25)
+    first, rest = first_phase(terms)
+    threshold = probe(first, bm25)
+    if threshold is None:
+        # Fewer passages than asked for: everything that holds any term may belong to the answer.
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2)
+    if not rest:
+        return LexicalQuery(tuple(terms), first, bm25)
+    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2)
+
+
+def first_phase(terms: Sequence[Term]) -> tuple[str, tuple[Term, ...]]:
+    """A cheap query likely to find the best passages, and the terms it does not cover.
+
+    Rare terms alone while they fit the budget; pairs of the others that are rare together; all others at once.
+    """
+    total = 0
+    rare: list[Term] = []
+    for term in terms:
+        if total + term.ndoc > BUDGET_PASSAGES:
+            break
+        total += term.ndoc
+        rare.append(term)
+    rest = tuple(terms[len(rare) :])
+    alternatives = [quote_lexeme(t.lexeme) for t in rare]
+    passages = max((t.ndoc for t in terms), default=1) * 2
+    spent = 0.0
+    for i, left in enumerate(rest):
+        for right in rest[i + 1 :]:
+            cost = left.ndoc * right.ndoc / passages * 4
+            if spent + cost <= 1.5 * BUDGET_PASSAGES:
+                spent += cost
+                alternatives.append(f"({quote_lexeme(left.lexeme)} & {quote_lexeme(right.lexeme)})")
+    if len(rest) > 1:
+        alternatives.append("(" + " & ".join(quote_lexeme(t.lexeme) for t in rest) + ")")
+    if not alternatives:
+        # One very common term alone: nothing is left out.
+        return quote_lexeme(rest[0].lexeme), ()
+    return " | ".join(alternatives), rest
+
+
+def any_of(terms: Sequence[Term]) -> str:
+    """Passages that hold any of the terms."""
+    return " | ".join(quote_lexeme(t.lexeme) for t in terms)
+
+
+def combinations(terms: Sequence[Term], threshold: float) -> str:
+    """Passages that can score `threshold`: every combination of terms whose bounds reach it is covered.
+
+    Strongest terms first; a combination is named by at most MAX_DEPTH of its terms, which covers all that
+    contain these.
+    """
+    strongest = sorted(terms, key=lambda t: (-t.bound, t.lexeme))
+    remaining = [0.0] * (len(strongest) + 1)
+    for i in range(len(strongest) - 1, -1, -1):
+        remaining[i] = remaining[i + 1] + strongest[i].bound
+
+    def alternatives(start: int, need: float, depth: int) -> list[str] | None:
+        """Ways to reach `need` with terms from `start` on; None when anything will do."""
+        if need <= 0 or depth == 0:
+            return None
+        out: list[str] = []
+        for k in range(start, len(strongest)):
+            if remaining[k] < need:
+                break
+            further = alternatives(k + 1, need - strongest[k].bound, depth - 1)
+            name = quote_lexeme(strongest[k].lexeme)
+            if further is None:
+                out.append(name)
+            elif further:
+                out.append(f"{name} & ({' | '.join(further)})")
+        return out
+
+    for depth in range(MAX_DEPTH, 0, -1):
+        found = alternatives(0, threshold, depth)
+        if found and sum(part.count("'") for part in found) <= 2 * MAX_ALTERNATIVES:
+            return " | ".join(found)
+    return any_of(terms)
+
+
+def query_vector(terms: Sequence[Term]) -> str:
+    """The terms' weights as a sparsevec; two lexemes that share a dimension keep the greater weight."""
+    weights: dict[int, float] = {}
+    for term in terms:
+        weights[term.dim] = max(term.weight, weights.get(term.dim, 0.0))
+    inner = ",".join(f"{dim}:{weight:.7g}" for dim, weight in sorted(weights.items()) if weight > 0)
+    return "{" + inner + "}/1000000000"

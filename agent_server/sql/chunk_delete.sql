@@ -1,0 +1,3 @@
+-- Take one file's passages away.
+-- in: source
+DELETE FROM chunks WHERE source = :'source'::text

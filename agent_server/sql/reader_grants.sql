@@ -1,0 +1,6 @@
+-- What a reader role may see: its own schema, and there what a search reads.
+-- in: schema, reader, database (identifiers)
+GRANT CONNECT ON DATABASE :"database" TO :"reader";
+GRANT USAGE ON SCHEMA :"schema" TO :"reader";
+GRANT SELECT ON :"schema".chunks, :"schema".files, :"schema".lexemes TO :"reader";
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"reader"

@@ -208,7 +208,8 @@ def _fold_and_refill(connection: Conn, run: _Run, text: LexicalText, *, use_lexi
 
 def _plan_lexical(connection: Conn, run: _Run, text: LexicalText, excluded: Sequence[int]) -> LexicalQuery:
     terms = run.question.terms or lexical.fetch_terms(connection, run.collection.text_search_config, text)
-    depth = max(20, run.options.top_k)
+    # Every candidate's rank counts in the fusion: the whole list is exact, not only what is shown.
+    depth = max(run.options.candidates, run.options.top_k)
 
     def probe(tsquery: str, bm25: str) -> float | None:
         values = {"tsquery": tsquery, "bm25": bm25, "depth": depth, "excluded": list(excluded)}
@@ -236,7 +237,7 @@ def _variables(run: _Run, excluded: Sequence[int]) -> dict[str, Any]:
         "vector": run.vector,
         "tsquery": run.question.tsquery,
         "bm25": run.question.bm25,
-        "candidates": options.candidates,
+        "candidates": max(options.candidates, options.top_k),
         "keep": 3 * options.top_k + 10,  # room for folding before the next round trip
         "fusion": "score" if fusion == "score" else "rrf",
         "rrf_k": options.rrf_k,

@@ -1,0 +1,1 @@
+"""From files to passages: validate, extract, chunk, store."""

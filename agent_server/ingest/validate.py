@@ -1,0 +1,203 @@
+"""Which files are taken in, and as what: the bytes decide, the name has to agree.
+
+The table `_READ_AS` says which extension may hold which kind of content. Everything else is rejected with the type
+that was found, so that an error page saved as `report.pdf` never becomes a page of knowledge.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import stat
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from agent_server.ingest.hygiene import decode
+from agent_server.models import FileStatus, Rejected, SourceFile
+
+Content = Literal["text", "html", "pdf", "other"]
+
+_MARKDOWN, _RST, _PLAIN, _HTML, _PDF = (
+    "text/markdown",
+    "text/x-rst",
+    "text/plain",
+    "text/html",
+    "application/pdf",
+)
+
+#: (extension, content found) -> media type. Text content says nothing about its markup, so there the name decides;
+#: a fragment of HTML without `<html>` counts as text for libmagic.
+_READ_AS: dict[tuple[str, Content], str] = {
+    (".md", "text"): _MARKDOWN,
+    (".markdown", "text"): _MARKDOWN,
+    (".rst", "text"): _RST,
+    (".txt", "text"): _PLAIN,
+    (".text", "text"): _PLAIN,
+    ("", "text"): _PLAIN,
+    (".html", "text"): _HTML,
+    (".htm", "text"): _HTML,
+    (".xhtml", "text"): _HTML,
+    (".html", "html"): _HTML,
+    (".htm", "html"): _HTML,
+    (".xhtml", "html"): _HTML,
+    ("", "html"): _HTML,
+    (".pdf", "pdf"): _PDF,
+    ("", "pdf"): _PDF,
+}
+_EXTENSIONS = sorted({extension for extension, _ in _READ_AS if extension})
+
+_PDF_WITHIN = 1024  #: bytes that may stand before `%PDF-` (readers of PDF allow as many)
+_MAGIC_BYTES = 256 * 1024  #: as much as libmagic looks at
+#: Text by its letters, but a program reads it, not a person.
+_NOT_FOR_READERS = ("text/rtf", "application/rtf", "application/postscript", "image/", "text/x-dvi")
+_HTML_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>]|<head[\s>])",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
+_MAX_CONTROL_SHARE = 0.02
+_MAX_NUL_SHARE = 0.3
+
+
+@cache
+def _libmagic() -> tuple[Any, Any]:
+    """libmagic for media types and for encodings, with the library and the table that `pylibmagic` carries.
+
+    Importing `pylibmagic` first makes `ctypes` find its copy before any copy of the system, so one version decides
+    everywhere. Built at first use: the objects cannot travel to another process.
+    """
+    import pylibmagic  # noqa: PLC0415
+    import magic  # noqa: PLC0415
+
+    table = str(pylibmagic.data.joinpath("magic.mgc"))
+    return magic.Magic(mime=True, magic_file=table), magic.Magic(mime_encoding=True, magic_file=table)
+
+
+def source_name(path: Path, root: Path) -> str:
+    """The name of a file in citations and in the ledger: relative to `root`, forward slashes, printable.
+
+    Bytes that are not UTF-8 and control characters are written as `\\xe9`, so two files never share a name.
+    """
+    try:
+        relative = path.relative_to(root)
+    except ValueError:
+        relative = path
+    name = relative.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return re.sub("[\x00-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", name)
+
+
+def _extension(path: Path) -> str:
+    """The extension in small letters, "" where the name has none ("README", "Policy 4.2")."""
+    suffix = path.suffix.lower()
+    return suffix if re.fullmatch(r"\.[a-z][a-z0-9+_-]*", suffix) else ""
+
+
+def _reads_as_text(data: bytes) -> bool:
+    """Whether bytes that libmagic calls binary are text with a few stray control characters in it."""
+    if data.startswith(_TEXT_MARKS):
+        return True
+    if data.count(0) > _MAX_NUL_SHARE * len(data):
+        return False
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(data) - 3:
+            return False
+        text = data[: error.start].decode("utf-8")
+    return len(_CONTROL.findall(text)) <= _MAX_CONTROL_SHARE * len(text)
+
+
+def _content(data: bytes, extension: str) -> tuple[Content, str]:
+    """The kind of content and the media type that libmagic found."""
+    head = data[:_MAGIC_BYTES]
+    kinds, encodings = _libmagic()
+    found = str(kinds.from_buffer(head))
+    at = data.find(b"%PDF-", 0, _PDF_WITHIN + 5)
+    # A text may speak of `%PDF-` in its first lines: before the mark only blanks count, unless the name says PDF.
+    if _HTML_PAGE.match(head):
+        return "html", _HTML
+    if at >= 0 and (extension == ".pdf" or not data[:at].strip()):
+        return "pdf", _PDF
+    if found.startswith(_NOT_FOR_READERS):
+        return "other", found
+    if str(encodings.from_buffer(head)) != "binary" or _reads_as_text(head):
+        return "text", found if found.startswith("text/") or "octet-stream" not in found else _PLAIN
+    return "other", found
+
+
+def _read(path: Path, max_bytes: int) -> bytes | tuple[FileStatus, str, int]:
+    """The bytes of a regular file, read once, or status, reason and size in bytes."""
+    # Non-blocking: opening a pipe would wait for a writer for ever. No-follow: the link may be new since the check.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(path, flags)
+    except OSError as error:
+        status = FileStatus.REJECTED if error.errno == errno.ELOOP else FileStatus.FAILED
+        return status, f"cannot be opened: {error.strerror or error}", 0
+    with os.fdopen(handle, "rb") as stream:
+        about = os.fstat(stream.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            return FileStatus.REJECTED, "is not a regular file", 0
+        if about.st_size > max_bytes:
+            return FileStatus.TOO_LARGE, _over(about.st_size, max_bytes), about.st_size
+        try:
+            data = stream.read(max_bytes + 1)
+        except OSError as error:
+            return FileStatus.FAILED, f"cannot be read: {error.strerror or error}", about.st_size
+    if len(data) > max_bytes:  # it grew after the look at its size
+        return FileStatus.TOO_LARGE, _over(len(data), max_bytes), len(data)
+    return data
+
+
+def _over(size: int, limit: int) -> str:
+    return f"has {size} bytes, at most {limit} are read"
+
+
+def read_source(path: Path, root: Path, *, max_bytes: int) -> SourceFile | Rejected:
+    """Read `path`, a file below `root`, once, and say what it is, or why it is not taken. Sizes in bytes.
+
+    Never raises for what a file is or says: what cannot be opened now is `failed`, links and what lies outside of
+    `root` are `rejected`, nothing but blanks is `empty`, more than `max_bytes` is `too_large`.
+    """
+    source = source_name(path, root)
+    try:
+        real_root = root.resolve(strict=True)
+        real = path.resolve(strict=True)
+        link = path.is_symlink()
+    except (OSError, RuntimeError) as error:
+        return Rejected(source, FileStatus.FAILED, f"cannot be found: {error}")
+    if link:
+        return Rejected(source, FileStatus.REJECTED, "is a symbolic link; links are not followed")
+    if not real.is_relative_to(real_root):
+        return Rejected(source, FileStatus.REJECTED, "lies outside of its root folder")
+    source = source_name(real, real_root)
+    data = _read(real, max_bytes)
+    if isinstance(data, tuple):
+        status, reason, size = data
+        return Rejected(source, status, reason, size_bytes=size)
+    return _judge(real, source, data)
+
+
+def _judge(path: Path, source: str, data: bytes) -> SourceFile | Rejected:
+    """What bytes with this name are to be read as."""
+    digest = hashlib.sha256(data).hexdigest()
+    size = len(data)
+    if not data.strip():
+        reason = "holds nothing but blanks" if data else "has no bytes"
+        return Rejected(source, FileStatus.EMPTY, reason, digest, size)
+    extension = _extension(path)
+    content, found = _content(data, extension)
+    media_type = _READ_AS.get((extension, content))
+    if media_type is None:
+        if any(extension == known for known, _ in _READ_AS if known):
+            reason = f"is named {extension} but its content is {found}"
+        elif content == "other":
+            reason = f"content is {found}, which is not read"
+        else:
+            reason = f"{extension} files are not read (content {found}); read are {', '.join(_EXTENSIONS)}"
+        return Rejected(source, FileStatus.REJECTED, reason, digest, size, found)
+    if content == "text" and not decode(data).replace("\0", "").strip():
+        return Rejected(source, FileStatus.EMPTY, "holds nothing but blanks", digest, size, media_type)
+    return SourceFile(path, source, data, digest, size, media_type)

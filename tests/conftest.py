@@ -1,0 +1,137 @@
+"""One Postgres a run, one migrated template database, one clone a test.
+
+KB_TEST_DATABASE_URL (a role that may create databases and roles, and the vector extension) if it is set; else a
+container when Docker answers and testcontainers is installed; else the embedded server. The environment of the
+person who runs the tests never reaches them.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg import conninfo, sql
+
+from agent_server.db import Database, migrate
+from agent_server.postgres import EmbeddedServer
+from agent_server.settings import Settings, load_settings
+from tests.hash_embedder import HashEmbedder
+
+TEST_KEYS = ("KB_TEST_DATABASE_URL", "KB_TEST_DATA", "KB_TEST_OLLAMA_URL")
+_SWEPT = ("KB_", "OLLAMA_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy")
+for key in [k for k in os.environ if k.startswith(_SWEPT) and k not in TEST_KEYS]:
+    del os.environ[key]
+
+SECRET = b"tests"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Postgres for one run: DSN of a role that may create databases, and of the owner of a database."""
+
+    admin_dsn: str
+    template: str
+
+    def dsn(self, database: str) -> str:
+        return conninfo.make_conninfo(self.admin_dsn, dbname=database)
+
+
+@contextlib.contextmanager
+def _some_postgres() -> Iterator[str]:
+    given = os.environ.get("KB_TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    with contextlib.suppress(ImportError):
+        from testcontainers.postgres import PostgresContainer
+
+        if _docker_answers():
+            with PostgresContainer("pgvector/pgvector:pg17", driver=None) as container:
+                yield container.get_connection_url()
+            return
+    home = Path(tempfile.mkdtemp(prefix="kb-tests-", dir="/tmp" if Path("/tmp").is_dir() else None))
+    home.chmod(0o755)  # the server's own folders below are closed; its user must get to them
+    server = EmbeddedServer(home)
+    try:
+        server.start()
+        yield server.dsn_for("postgres", "postgres")
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _docker_answers() -> bool:
+    import docker
+
+    try:
+        docker.from_env(timeout=2).ping()
+    except Exception:
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with _some_postgres() as admin_dsn:
+        template = f"kb_template_{uuid.uuid4().hex[:8]}"
+        with psycopg.connect(admin_dsn, autocommit=True) as admin:
+            admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(template)))
+        found = Server(admin_dsn, template)
+        with Database(found.dsn(template), SECRET) as database:
+            migrate(database)
+        yield found
+        with psycopg.connect(admin_dsn, autocommit=True) as admin:
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(template)))
+
+
+@pytest.fixture
+def database_dsn(server: Server) -> Iterator[str]:
+    """DSN of a fresh migrated database, dropped afterwards with the reader roles made in it."""
+    name = f"kb_test_{uuid.uuid4().hex[:10]}"
+    with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
+        admin.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(server.template))
+        )
+    yield server.dsn(name)
+    with psycopg.connect(server.dsn(name), autocommit=True) as own:
+        roles = [r[0] for r in own.execute("SELECT reader_role FROM kb.collections").fetchall()]
+    with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
+        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        for role in roles:
+            admin.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def database(database_dsn: str) -> Iterator[Database]:
+    with Database(database_dsn, SECRET) as opened:
+        yield opened
+
+
+@pytest.fixture
+def settings(database_dsn: str, tmp_path: Path) -> Settings:
+    """Settings for this test's database and a home of its own."""
+    dsn = conninfo.conninfo_to_dict(database_dsn)
+    url = database_dsn if urlsplit(database_dsn).scheme else _as_url(dsn)
+    environ = {"KB_DATABASE_URL": url, "KB_HOME": str(tmp_path / "home"), "KB_READER_SECRET": SECRET.decode()}
+    return load_settings(environ, dotenv=tmp_path / "none")
+
+
+@pytest.fixture
+def hash_embedder() -> HashEmbedder:
+    return HashEmbedder()
+
+
+def _as_url(parts: dict[str, object]) -> str:
+    user, password = parts.get("user", ""), parts.get("password")
+    login = f"{user}:{password}@" if password else (f"{user}@" if user else "")
+    host = str(parts.get("host", ""))
+    if host.startswith("/"):
+        return f"postgresql://{login}/{parts['dbname']}?host={host}"
+    return f"postgresql://{login}{host}:{parts.get('port', 5432)}/{parts['dbname']}"

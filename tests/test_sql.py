@@ -1,0 +1,58 @@
+"""The `.sql` files: psql's variables become psycopg's, and every statement fits the schema."""
+
+from pathlib import Path
+
+import pytest
+from psycopg import sql as psycopg_sql
+
+from agent_server import sql
+from agent_server.catalog import create_collection
+from agent_server.db import Database
+from tests.hash_embedder import HashEmbedder
+
+DDL = {"schema", "collection", "collection_drop", "reader_grants", "hnsw_create", "hnsw_drop"}
+STATEMENTS = sorted(p.stem for p in sql.HERE.glob("*.sql") if p.stem not in DDL)
+
+
+def _parsed(text: str) -> sql.Statement:
+    return sql.parse("test", Path("test.sql"), text)
+
+
+def test_values_identifiers_and_integers_become_psycopg_forms() -> None:
+    statement = _parsed("""SELECT :'a'::int, '10%' FROM :"t" LIMIT :n -- :'not'""")
+    query = statement.query(identifiers={"t": 'we"ird'}, n=3)
+    assert query.as_string(None) == """SELECT %(a)s::int, '10%%' FROM "we""ird" LIMIT 3 -- :'not'"""
+
+
+def test_nothing_is_replaced_inside_literals_comments_and_dollar_quotes() -> None:
+    text = "SELECT ':a', $$ :'b' $$, $x$ :c $x$, 'it''s :d' -- :'e'\n, x::text"
+    assert _parsed(text).numbered() == text
+
+
+def test_the_same_value_twice_is_one_numbered_parameter() -> None:
+    assert _parsed("SELECT :'a'::int + :'b'::int + :'a'::int").numbered() == "SELECT $1::int + $2::int + $1::int"
+
+
+def test_an_integer_variable_takes_nothing_but_integers() -> None:
+    with pytest.raises(TypeError, match="must be an integer"):
+        _parsed("SELECT halfvec(:width)").query(width="3); DROP TABLE x; --")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statement_is_planned_by_postgres_without_values(name: str, planning_database: Database) -> None:
+    with planning_database.owner("kb_plans") as connection:
+        text = sql.load(name).numbered()
+        connection.execute(psycopg_sql.SQL("EXPLAIN (GENERIC_PLAN) " + text))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [*STATEMENTS, *sorted(DDL - {"schema"})])
+def test_statement_says_what_it_answers(name: str) -> None:
+    first = sql.load(name).path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("-- ")
+    assert len(first) > 20
+
+
+@pytest.fixture
+def planning_database(database: Database, hash_embedder: HashEmbedder) -> Database:
+    create_collection(database, "PLANS", hash_embedder.identity())
+    return database

@@ -71,7 +71,9 @@ def get_collection(connection: Conn, name: str) -> Collection:
         known = [c.name for c in list_collections(connection)]
         raise UnknownCollection(
             f"no collection is called {name!r}",
-            hint=f"Known: {', '.join(known)}." if known else "There is none yet: `kb collection create NAME`.",
+            hint=f"Known: {', '.join(known)}."
+            if known
+            else "There is none yet: `kb collection create NAME`.",
             details={"known": known},
         )
     return _collection(row)
@@ -93,7 +95,8 @@ def create_collection(
     """
     if not NAME.fullmatch(name):
         raise InvalidArgument(
-            "name", f"{name!r} is not a collection name; expected a letter, then up to 39 letters, digits, _ or -"
+            "name",
+            f"{name!r} is not a collection name; expected a letter, then up to 39 letters, digits, _ or -",
         )
     if not 1 <= identity.dimensions <= HNSW_MAX_DIMENSIONS:
         raise InvalidArgument(
@@ -103,7 +106,9 @@ def create_collection(
             hint="Choose a narrower model.",
         )
     if not 0 <= chunk_overlap < chunk_size:
-        raise InvalidArgument("chunk_overlap", f"{chunk_overlap} must be at least 0 and less than {chunk_size}")
+        raise InvalidArgument(
+            "chunk_overlap", f"{chunk_overlap} must be at least 0 and less than {chunk_size}"
+        )
     schema = f"kb_{name.lower()}"
     role = reader_role_name(_database_name(database), name)
     values = {

@@ -120,7 +120,9 @@ class Database:
                     hint="Run `kb db roles`: it makes missing reader roles and sets their passwords to this "
                     "host's secret (KB_READER_SECRET, or the file under KB_HOME).",
                 ) from error
-            raise DatabaseUnavailable(f"no connection to Postgres: {text}", hint="See `kb db status`.") from error
+            raise DatabaseUnavailable(
+                f"no connection to Postgres: {text}", hint="See `kb db status`."
+            ) from error
 
 
 @contextlib.contextmanager
@@ -129,8 +131,15 @@ def translated() -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise DatabaseUnavailable(f"no connection became free: {error}", hint="See `kb db status`.") from error
-    except (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, psycopg.InterfaceError) as error:
+        raise DatabaseUnavailable(
+            f"no connection became free: {error}", hint="See `kb db status`."
+        ) from error
+    except (
+        errors.AdminShutdown,
+        errors.CrashShutdown,
+        errors.CannotConnectNow,
+        psycopg.InterfaceError,
+    ) as error:
         raise DatabaseUnavailable(f"the connection broke: {error}", hint="See `kb db status`.") from error
     except psycopg.OperationalError as error:
         if error.sqlstate is None:  # not an answer of the server: the socket is gone

@@ -124,7 +124,7 @@ def _forms(token: str, word_before: str, *, question: bool) -> Iterator[str]:
     forms = _code_forms(lowered)
     if len(forms) > 1 or not forms[-1].isdigit():
         yield from (f"#{form[:MAX_IDENTIFIER_CHARS]}" for form in (forms[-1:] if question else forms))
-    if word_before and (question or (word_before.isupper() and 2 <= len(word_before) <= 6)):  # noqa: PLR2004
+    if word_before and (question or (word_before.isupper() and 2 <= len(word_before) <= 6)):
         yield f"#{word_before.lower()}{forms[-1]}"[:MAX_IDENTIFIER_CHARS]
 
 

@@ -145,7 +145,15 @@ class EmbeddedServer:
         try:
             pwd.getpwnam(SERVER_USER)
         except KeyError:
-            command = ["useradd", "--system", "--user-group", "--no-create-home", "--shell", "/bin/false", SERVER_USER]
+            command = [
+                "useradd",
+                "--system",
+                "--user-group",
+                "--no-create-home",
+                "--shell",
+                "/bin/false",
+                SERVER_USER,
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise SettingsError(
@@ -189,7 +197,10 @@ class EmbeddedServer:
         with psycopg.connect(self.dsn_for("postgres", "postgres"), autocommit=True) as connection:
             if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (OWNER,)).fetchone() is None:
                 connection.execute("CREATE ROLE kb_owner LOGIN CREATEROLE CREATEDB")
-            if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone() is None:
+            if (
+                connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone()
+                is None
+            ):
                 connection.execute("CREATE DATABASE knowledge_bank OWNER kb_owner")
                 connection.execute("REVOKE ALL ON DATABASE knowledge_bank FROM PUBLIC")
         # The wheel's pgvector is not marked trusted: only a superuser may create it.
@@ -224,7 +235,9 @@ class EmbeddedServer:
             )  # fmt: skip
             if done.returncode != 0:
                 output.seek(0)
-                raise DatabaseUnavailable(f"{program} failed with {done.returncode}: {output.read().strip()[-800:]}")
+                raise DatabaseUnavailable(
+                    f"{program} failed with {done.returncode}: {output.read().strip()[-800:]}"
+                )
 
 
 def find_binaries() -> Path:

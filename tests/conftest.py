@@ -25,7 +25,17 @@ from agent_server.settings import Settings, load_settings
 from tests.hash_embedder import HashEmbedder
 
 TEST_KEYS = ("KB_TEST_DATABASE_URL", "KB_TEST_DATA", "KB_TEST_OLLAMA_URL")
-_SWEPT = ("KB_", "OLLAMA_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy")
+_SWEPT = (
+    "KB_",
+    "OLLAMA_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+)
 for key in [k for k in os.environ if k.startswith(_SWEPT) and k not in TEST_KEYS]:
     del os.environ[key]
 
@@ -97,7 +107,9 @@ def database_dsn(server: Server) -> Iterator[str]:
     name = f"kb_test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
         admin.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(server.template))
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.Identifier(name), sql.Identifier(server.template)
+            )
         )
     yield server.dsn(name)
     with psycopg.connect(server.dsn(name), autocommit=True) as own:

@@ -43,7 +43,12 @@ def chunk(n: int, text: str, context: str = "") -> Chunk:
 
 
 def fill(
-    database: Database, name: str, files: Iterable[File], embedder: HashEmbedder | None = None, *, config: str = "english"
+    database: Database,
+    name: str,
+    files: Iterable[File],
+    embedder: HashEmbedder | None = None,
+    *,
+    config: str = "english",
 ) -> Collection:
     """A collection that holds `files`, indexed."""
     embedder = embedder or HashEmbedder()

@@ -101,7 +101,9 @@ def check_contract(stored: EmbedderIdentity, offered: EmbedderIdentity) -> None:
 
 def storable(vectors: Vectors) -> NDArray[np.bool_]:
     """Which rows of (n, d) are finite and not zero once they are stored in half precision."""
-    with np.errstate(over="ignore", invalid="ignore"):  # a value beyond half precision becomes inf, and is caught
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a value beyond half precision becomes inf, and is caught
         half = vectors.astype(np.float16).astype(np.float32)
         good: NDArray[np.bool_] = np.isfinite(half).all(axis=1) & (np.linalg.norm(half, axis=1) > 0)
     return good
@@ -111,6 +113,6 @@ def unit_rows(vectors: Vectors) -> Vectors:
     """Rows of (n, d) at length 1; rows that have no direction become NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        out = np.where(norms > 1e-6, vectors / norms, np.nan).astype(np.float32)  # noqa: PLR2004
+        out = np.where(norms > 1e-6, vectors / norms, np.nan).astype(np.float32)
     out[~storable(out)] = np.nan
     return out

@@ -71,8 +71,8 @@ class LocalEmbedder:
         for owner, window in zip(owners, windows, strict=True):
             pooled[owner] += self._run(window) * np.float32(len(window))
         vectors = unit_rows(pooled)
-        for n in np.flatnonzero(np.isnan(vectors[:, 0])):
-            failures.setdefault(int(n), "the model gave no usable vector")
+        for bad in np.flatnonzero(np.isnan(vectors[:, 0])).tolist():
+            failures.setdefault(bad, "the model gave no usable vector")
         return Embedded(vectors, failures, frozenset(split))
 
     def embed_query(self, text: str) -> Vectors:
@@ -101,7 +101,8 @@ class LocalEmbedder:
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         wanted = {i.name for i in self._session.get_inputs()}
         hidden: Any = self._session.run(None, {k: v for k, v in feed.items() if k in wanted})[0]
-        return unit_rows(hidden[0].mean(axis=0, keepdims=True).astype(np.float32))[0]
+        vector: Vectors = unit_rows(hidden[0].mean(axis=0, keepdims=True).astype(np.float32))[0]
+        return vector
 
     @cached_property
     def _digest(self) -> str:
@@ -157,7 +158,12 @@ class LocalEmbedder:
 
     @cached_property
     def _cls_sep(self) -> tuple[int, int]:
-        return self._tokenizer.token_to_id("[CLS]"), self._tokenizer.token_to_id("[SEP]")
+        cls, sep = self._tokenizer.token_to_id("[CLS]"), self._tokenizer.token_to_id("[SEP]")
+        if cls is None or sep is None:
+            raise SettingsError(
+                "the local model's tokenizer.json has no [CLS] and [SEP]", hint="Use a BERT-like model."
+            )
+        return cls, sep
 
     @cached_property
     def _own_dimensions(self) -> int:

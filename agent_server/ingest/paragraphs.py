@@ -1,5 +1,9 @@
 """Placeholder."""
-import hashlib, unicodedata, re
+import hashlib
+import re
+import unicodedata
+
+
 def _norm(t): return " ".join(re.sub(r"[*_`>]","",unicodedata.normalize("NFKC",t)).casefold().split())
 def passage_hash(text: str) -> bytes:
     return hashlib.sha256(_norm(text).encode()).digest()

@@ -1,22 +1,19 @@
 """Rows of one file: old passages out, new ones in, copies folded, ledger row written, in one transaction."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from agent_server.catalog import Collection
-from agent_server.db import Conn, Database, execute, fetch_all, fetch_one
+from agent_server.db import Conn, execute, fetch_all, fetch_one
+from agent_server.embedding import Vectors
 from agent_server.ingest.paragraphs import passage_hash
+from agent_server.ingest.vectors import vector_texts
 from agent_server.lexemes import lexical_text
 from agent_server.models import Chunk, FileStatus
 
-Vectors = NDArray[np.float32]
 LOCK_SLOTS = 1024
 
 
@@ -93,18 +90,30 @@ def replace_file(
             "avg_length": "" if collection.avg_length is None else str(collection.avg_length),
             "retired": retired,
             "authority": row.authority,
-            "rows": json.dumps([_chunk_row(n, c, h) for n, (c, h) in enumerate(zip(chunks, new_hashes, strict=True), 1)]),
-            "embeddings": _vector_texts(vectors, len(chunks)),
+            "rows": json.dumps(
+                [_chunk_row(n, c, h) for n, (c, h) in enumerate(zip(chunks, new_hashes, strict=True), 1)]
+            ),
+            "embeddings": vector_texts(vectors, len(chunks)),
         }
         execute(connection, "chunk_insert", values)
     fold_copies(connection, touched)
     return True
 
 
-def rename_file(connection: Conn, collection: Collection, old: LedgerRow, source: str, root: str, authority: float) -> None:
+def rename_file(
+    connection: Conn, collection: Collection, old: LedgerRow, source: str, root: str, authority: float
+) -> None:
     """Give a file and its passages another name; nothing is embedded."""
-    execute(connection, "file_lock", {"collection": collection.name, "source": min(old.source, source), "passages": []})
-    execute(connection, "file_lock", {"collection": collection.name, "source": max(old.source, source), "passages": []})
+    execute(
+        connection,
+        "file_lock",
+        {"collection": collection.name, "source": min(old.source, source), "passages": []},
+    )
+    execute(
+        connection,
+        "file_lock",
+        {"collection": collection.name, "source": max(old.source, source), "passages": []},
+    )
     stale = fetch_one(connection, "file_get", {"source": source})
     if stale is not None:  # the row of a file that stood there before and holds nothing any more
         execute(connection, "file_forget", {"source": source})
@@ -128,33 +137,6 @@ def fold_copies(connection: Conn, hashes: Sequence[bytes]) -> None:
     if hashes:
         execute(connection, "fold_unset", {"hashes": list(hashes)})
         execute(connection, "fold_set", {"hashes": list(hashes)})
-
-
-# -- vector cache -----------------------------------------------------------------------------------------------
-
-
-def content_hash(collection: Collection, text: str) -> bytes:
-    """Key of a passage's vector: everything that the vector depends on."""
-    parts = (collection.model, collection.model_digest, str(collection.dimensions), collection.passage_prefix, text)
-    return hashlib.sha256("\0".join(parts).encode()).digest()
-
-
-def cached_vectors(database: Database, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-    """Vectors embedded before, those of `hashes` that are known."""
-    if not hashes:
-        return {}
-    with database.owner() as connection:
-        rows = fetch_all(connection, "vector_cache_get", {"hashes": list(set(hashes))})
-    return {bytes(r["content_hash"]): np.array(r["embedding"][1:-1].split(","), np.float32) for r in rows}
-
-
-def cache_vectors(database: Database, hashes: Sequence[bytes], vectors: Vectors) -> None:
-    """Remember one batch; committed at once, so that a crash repeats no more than the next batch."""
-    good = [(h, v) for h, v in zip(hashes, vectors, strict=True) if np.isfinite(v).all()]
-    if good:
-        texts = _vector_texts(np.stack([v for _, v in good]), len(good))
-        with database.owner() as connection:
-            execute(connection, "vector_cache_put", {"hashes": [h for h, _ in good], "embeddings": texts})
 
 
 # -- values -----------------------------------------------------------------------------------------------------
@@ -209,15 +191,3 @@ def _chunk_row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
         "context_words": context.words,
         "extras": both.extras_tsvector,
     }
-
-
-def _vector_texts(vectors: Vectors | None, count: int) -> list[str | None]:
-    """Rows as halfvec texts; None for a passage without a vector. Counts must agree."""
-    if vectors is None:
-        return [None] * count
-    if len(vectors) != count:
-        raise ValueError(f"{len(vectors)} vectors for {count} passages")
-    return [
-        "[" + ",".join(f"{x:.6g}" for x in row) + "]" if np.isfinite(row).all() else None
-        for row in vectors.tolist()
-    ]

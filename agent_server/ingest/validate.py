@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from functools import cache
+from importlib import import_module, reload
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,13 +66,16 @@ _MAX_NUL_SHARE = 0.3
 def _libmagic() -> tuple[Any, Any]:
     """libmagic for media types and for encodings, with the library and the table that `pylibmagic` carries.
 
-    Importing `pylibmagic` first makes `ctypes` find its copy before any copy of the system, so one version decides
-    everywhere. Built at first use: the objects cannot travel to another process.
+    A library of one version with the table of another one fails, so both have to come from there. Importing
+    `pylibmagic` makes `ctypes` find its copy before any copy of the system; a `magic` that somebody imported earlier
+    is loaded again. Built at first use: the objects cannot travel to another process.
     """
-    import pylibmagic  # noqa: PLC0415
-    import magic  # noqa: PLC0415
-
-    table = str(pylibmagic.data.joinpath("magic.mgc"))
+    # By name: sorting the imports must never put `magic` first.
+    carried = import_module("pylibmagic").data
+    magic = import_module("magic")
+    if not str(getattr(magic.libmagic, "_name", "")).startswith(str(carried)):
+        magic = reload(magic)
+    table = str(carried.joinpath("magic.mgc"))
     return magic.Magic(mime=True, magic_file=table), magic.Magic(mime_encoding=True, magic_file=table)
 
 

@@ -69,7 +69,13 @@ def fetch_terms(connection: Conn, config: str, text: LexicalText) -> tuple[Term,
 def make_terms(rows: Sequence[dict[str, Any]]) -> tuple[Term, ...]:
     """Terms with weights from rows of lexical_terms.sql, rarest first."""
     terms = [
-        Term(r["lexeme"], r["qtf"], max(r["ndoc"] or 1, 1), r["dim"], r["qtf"] * idf(r["total"], max(r["ndoc"] or 1, 1)))
+        Term(
+            r["lexeme"],
+            r["qtf"],
+            max(r["ndoc"] or 1, 1),
+            r["dim"],
+            r["qtf"] * idf(r["total"], max(r["ndoc"] or 1, 1)),
+        )
         for r in rows
     ]
     return tuple(sorted(terms, key=lambda t: (t.ndoc, t.lexeme)))

@@ -37,7 +37,12 @@ def write(
         "candidates": json.dumps(candidates),
         "passages": json.dumps(
             [
-                {"chunk_id": p.chunk_id, "score": p.score, "dense_rank": p.dense_rank, "lexical_rank": p.lexical_rank}
+                {
+                    "chunk_id": p.chunk_id,
+                    "score": p.score,
+                    "dense_rank": p.dense_rank,
+                    "lexical_rank": p.lexical_rank,
+                }
                 for p in result.passages
             ]
         ),

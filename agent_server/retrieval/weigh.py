@@ -69,9 +69,7 @@ def split_text(candidate: Candidate, hashes: frozenset[int]) -> tuple[str, str]:
     return "\n".join(inside), "\n".join(outside)
 
 
-def fold(
-    candidates: Sequence[Candidate], found: Mapping[int, Found], weights: Mapping[str, float]
-) -> list[Group]:
+def fold(candidates: Sequence[Candidate], found: Mapping[int, Found], weights: Mapping[str, float]) -> list[Group]:
     """Groups in the order of their heads. `found` is keyed by candidate id, `weights` by lexeme."""
     groups: list[Group] = []
     owner: dict[int, Group] = {}  # paragraph hash -> first group that holds it

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import LiteralString, cast
 
 from psycopg import sql
 
@@ -53,7 +52,7 @@ class Statement:
             match kind:
                 case "text":
                     # The only text vouched for as LiteralString is that of files shipped with this package.
-                    out.append(sql.SQL(cast(LiteralString, text.replace("%", "%%"))))
+                    out.append(sql.SQL(text.replace("%", "%%")))
                 case "value":
                     out.append(sql.Placeholder(text))
                 case "identifier":

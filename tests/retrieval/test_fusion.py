@@ -20,14 +20,20 @@ COUNTS = {"p1": 0, "p2": 2, "p3": 0, "p4": 5, "p5": 4, "p6": 3}
 @pytest.fixture
 def collection(database: Database) -> Collection:
     files = [
-        File(f"{p}.txt", [" ".join(["harbor"] * COUNTS[p] + [f"{p}x{n}" for n in range(6 - COUNTS[p])])], _authority(p))
+        File(
+            f"{p}.txt",
+            [" ".join(["harbor"] * COUNTS[p] + [f"{p}x{n}" for n in range(6 - COUNTS[p])])],
+            _authority(p),
+        )
         for p in COSINES
     ]
     made = fill(database, "FUSE", files)
     with database.owner(made.schema_name) as connection:
         for name, cosine in COSINES.items():
             vector = [cosine, (1 - cosine**2) ** 0.5] + [0.0] * 62
-            connection.execute("UPDATE chunks SET embedding = %s::halfvec WHERE source = %s", (str(vector), f"{name}.txt"))
+            connection.execute(
+                "UPDATE chunks SET embedding = %s::halfvec WHERE source = %s", (str(vector), f"{name}.txt")
+            )
     return made
 
 

@@ -110,8 +110,12 @@ def test_two_phases_rank_like_all_passages_for_questions_of_any_words(
     with database.reader(collection.reader_role, collection.schema_name) as connection:
 
         def top(tsquery: str, bm25: str) -> list[float]:
-            sql = "SELECT -(bm25 <#> %s::sparsevec) FROM chunks WHERE canonical AND tsv @@ %s::tsquery ORDER BY 1 DESC LIMIT 20"
-            return [r[0] for r in connection.execute(sql, (bm25, tsquery)).fetchall()]
+            rows = connection.execute(
+                "SELECT -(bm25 <#> %s::sparsevec) FROM chunks WHERE canonical AND tsv @@ %s::tsquery"
+                " ORDER BY 1 DESC LIMIT 20",
+                (bm25, tsquery),
+            )
+            return [r[0] for r in rows.fetchall()]
 
         def probe(tsquery: str, bm25: str) -> float | None:
             values = {"tsquery": tsquery, "bm25": bm25, "depth": 20, "excluded": []}

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from psycopg import sql as psycopg_sql
 
@@ -10,7 +11,7 @@ from agent_server import sql
 from agent_server.catalog import Collection
 from agent_server.db import Database, migrate
 from agent_server.lexemes import lexical_text
-from agent_server.retrieval import search
+from agent_server.retrieval import candidates, search
 from tests.conftest import SECRET, Server
 from tests.corpus import File, fill
 from tests.hash_embedder import HashEmbedder
@@ -22,8 +23,6 @@ COMMON = ["system", "data", "time", "value", "file", "type", "name", "list"]
 @pytest.fixture(scope="module")
 def large(server: Server) -> Iterator[tuple[Database, Collection]]:
     """A collection of 20,000 short passages; each common word stands in a third of them."""
-    import psycopg
-
     name = psycopg_sql.Identifier("kb_test_plans")
     with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
         admin.execute(psycopg_sql.SQL("DROP DATABASE IF EXISTS {}").format(name))
@@ -31,10 +30,7 @@ def large(server: Server) -> Iterator[tuple[Database, Collection]]:
     rng = random.Random(3)
     files = []
     for n in range(0, ROWS, 1000):
-        passages = [
-            " ".join([*(w for w in COMMON if rng.random() < 1 / 3), *(f"term{int(rng.paretovariate(0.7))}" for _ in range(6)), f"id{n + k}"])
-            for k in range(1000)
-        ]  # fmt: skip
+        passages = [_passage(rng, n + k) for k in range(1000)]
         files.append(File(f"f{n}.txt", passages))
     with Database(server.dsn("kb_test_plans"), SECRET) as database:
         migrate(database)
@@ -45,16 +41,25 @@ def large(server: Server) -> Iterator[tuple[Database, Collection]]:
         admin.execute(psycopg_sql.SQL("DROP ROLE {}").format(psycopg_sql.Identifier(collection.reader_role)))
 
 
+def _passage(rng: random.Random, n: int) -> str:
+    common = [w for w in COMMON if rng.random() < 1 / 3]
+    return " ".join([*common, *(f"term{int(rng.paretovariate(0.7))}" for _ in range(6)), f"id{n}"])
+
+
 def _plan(database: Database, collection: Collection, question: str) -> str:
-    run = search._Run(collection, search.SearchOptions(), vector=search.vector_text(HashEmbedder().embed_query(question)))
+    run = candidates.Run(
+        collection, candidates.SearchOptions(), vector=candidates.vector_text(HashEmbedder().embed_query(question))
+    )
     with database.reader(collection.reader_role, collection.schema_name) as connection:
-        search._set_session(connection, run)
-        run.question = search._plan_lexical(connection, run, lexical_text(question, question=True), [])
+        candidates.set_session(connection, run)
+        run.question = candidates.plan_lexical(connection, run, lexical_text(question, question=True), [])
         explain = psycopg_sql.SQL("EXPLAIN (ANALYZE) ") + sql.load("hybrid").query()
-        return "\n".join(r[0] for r in connection.execute(explain, search._variables(run, [])).fetchall())
+        return "\n".join(r[0] for r in connection.execute(explain, candidates.variables(run, [])).fetchall())
 
 
-@pytest.mark.parametrize("question", ["id777 term5", "system", "data time value", " ".join(COMMON), "term1 term2", "id12345 file"])
+@pytest.mark.parametrize(
+    "question", ["id777 term5", "system", "data time value", " ".join(COMMON), "term1 term2", "id12345 file"]
+)
 def test_both_indexes_are_used_and_chunks_is_never_read_from_end_to_end(
     large: tuple[Database, Collection], question: str
 ) -> None:
@@ -80,14 +85,20 @@ def test_the_dense_index_is_for_cosine(large: tuple[Database, Collection]) -> No
     assert "halfvec_cosine_ops" in row[0]
 
 
-def test_ten_distinct_hits_come_back_right_after_the_nearest_forty_were_deleted(large: tuple[Database, Collection]) -> None:
+def test_ten_distinct_hits_come_back_right_after_the_nearest_forty_were_deleted(
+    large: tuple[Database, Collection],
+) -> None:
     database, collection = large
     question = "term3 term4 term9 system"
-    before = search.search(database, "LARGE", question, HashEmbedder(), search.SearchOptions(top_k=40, fusion="dense"))
+    before = search.search(
+        database, "LARGE", question, HashEmbedder(), candidates.SearchOptions(top_k=40, fusion="dense")
+    )
     gone = [p.chunk_id for p in before.passages]
     assert len(gone) == 40
     with database.owner(collection.schema_name) as connection:
         connection.execute("DELETE FROM chunks WHERE chunk_id = ANY(%s)", (gone,))
-    after = search.search(database, "LARGE", question, HashEmbedder(), search.SearchOptions(top_k=10, fusion="dense"))
+    after = search.search(
+        database, "LARGE", question, HashEmbedder(), candidates.SearchOptions(top_k=10, fusion="dense")
+    )
     assert len(after.passages) == 10
     assert not {p.chunk_id for p in after.passages} & set(gone)

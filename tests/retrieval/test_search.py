@@ -6,24 +6,28 @@ import psycopg
 import pytest
 
 from agent_server import db
-from agent_server.catalog import Collection, create_collection
+from agent_server.catalog import Collection, create_collection, drop_collection
 from agent_server.db import Database
 from agent_server.errors import ContractMismatch, InvalidArgument, ReaderLoginFailed, UnknownCollection
 from agent_server.retrieval import trace
-from agent_server.retrieval.search import SearchOptions, search
+from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.search import search
 from tests.corpus import File, fill, put
 from tests.hash_embedder import HashEmbedder
 
 PARAGRAPH = (
-    "A member whose application was refused may ask for another look at it within forty-five days of the letter, at any "
-    "branch and without a fee; a second officer who did not take part in the first decision reads the whole file again."
+    "A member whose application was refused may ask for another look at it within forty-five days of the "
+    "letter, at any branch and without a fee; a second officer who did not take part in the first decision reads "
+    "the whole file again."
 )
 
 
 def _filler(n: int, part: str) -> str:
     words = [f"{part}{n}w{k}" for k in range(12)]
     return (
-        f"The {words[0]} office keeps a record of {words[1]} and {words[2]} for the season. " + " ".join(words[3:]) + "."
+        f"The {words[0]} office keeps a record of {words[1]} and {words[2]} for the season. "
+        + " ".join(words[3:])
+        + "."
     )
 
 
@@ -41,7 +45,11 @@ def test_a_paragraph_in_200_files_is_one_result_from_the_highest_tier(database: 
     ]
     fill(database, "MANY", files)
     result = search(
-        database, "MANY", "second officer reads the file again after a refused application", HashEmbedder(), SearchOptions(top_k=10)
+        database,
+        "MANY",
+        "second officer reads the file again after a refused application",
+        HashEmbedder(),
+        SearchOptions(top_k=10),
     )
     assert len(result.passages) == 10
     assert len({p.text for p in result.passages}) == 10
@@ -54,7 +62,11 @@ def test_a_paragraph_in_200_files_is_one_result_from_the_highest_tier(database: 
 
 def test_a_paragraph_that_is_a_passage_of_its_own_in_200_files_is_one_result(database: Database) -> None:
     files = [
-        File(f"memo-{n:03}.txt", [PARAGRAPH, _filler(n, "other") + " Applications are read."], authority=0.7 if n == 44 else 0.1)
+        File(
+            f"memo-{n:03}.txt",
+            [PARAGRAPH, _filler(n, "other") + " Applications are read."],
+            authority=0.7 if n == 44 else 0.1,
+        )
         for n in range(200)
     ]
     fill(database, "OWN", files)
@@ -100,8 +112,13 @@ def test_the_rule_ranks_above_the_guide_that_quotes_it(database: Database) -> No
     assert _ranked(database, "TIER", query, authority_weight=0.0)[0] == "guide.txt"
 
 
-def test_authority_never_lifts_a_passage_that_neither_arm_ranks_high_over_one_that_both_do(database: Database) -> None:
-    good = [File(f"good-{n}.txt", [f"Harbor mooring fee schedule for berth {n}, harbor mooring fee."], 0.0) for n in range(15)]
+def test_authority_never_lifts_a_passage_that_neither_arm_ranks_high_over_one_that_both_do(
+    database: Database,
+) -> None:
+    good = [
+        File(f"good-{n}.txt", [f"Harbor mooring fee schedule for berth {n}, harbor mooring fee."], 0.0)
+        for n in range(15)
+    ]
     weak = File("primary.txt", ["The harbor has a lighthouse, a customs house, a chapel and a long stone pier."], 1.0)
     fill(database, "NEVER", [*good, weak])
     for fusion in ("rrf", "score"):
@@ -178,7 +195,9 @@ def test_a_question_that_nothing_can_answer_says_why(database: Database) -> None
     fill(database, "EMPTY", [])
     assert "is empty" in (search(database, "EMPTY", "refunds", HashEmbedder()).diagnostic or "")
     fill(database, "RETIRED", [File("a.txt", ["Refunds are paid."], retired=True)])
-    assert "1 passages of RETIRED are retired" in (search(database, "RETIRED", "refunds", HashEmbedder()).diagnostic or "")
+    assert "1 passages of RETIRED are retired" in (
+        search(database, "RETIRED", "refunds", HashEmbedder()).diagnostic or ""
+    )
     fill(database, "OTHER", [File("a.txt", ["Refunds are paid."])])
     found = search(database, "OTHER", "zebra", None).diagnostic or ""
     assert "none of its 1 terms" in found
@@ -275,7 +294,9 @@ def test_a_reader_sees_nothing_but_its_own_passages(
         connection.execute(statement)  # type: ignore[call-overload]
 
 
-def test_a_reader_cannot_become_another_role_inside_a_select(database: Database, two: tuple[Collection, Collection]) -> None:
+def test_a_reader_cannot_become_another_role_inside_a_select(
+    database: Database, two: tuple[Collection, Collection]
+) -> None:
     one, other = two
     with database.owner() as connection:
         owner = connection.execute("SELECT current_user").fetchone()
@@ -305,15 +326,16 @@ def test_a_host_with_another_secret_is_told_how_to_mend_it(
         assert "kb db roles" in caught.value.hint, trusting
 
 
-def test_dropping_a_collection_leaves_no_schema_and_no_role(database: Database, two: tuple[Collection, Collection]) -> None:
-    from agent_server.catalog import drop_collection
-
+def test_dropping_a_collection_leaves_no_schema_and_no_role(
+    database: Database, two: tuple[Collection, Collection]
+) -> None:
     one, _ = two
     search(database, "ONE", "ours", None)
     drop_collection(database, "one")
     with database.owner() as connection:
         left = connection.execute(
-            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = %s), (SELECT count(*) FROM pg_roles WHERE rolname = %s)",
+            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = %s),"
+            " (SELECT count(*) FROM pg_roles WHERE rolname = %s)",
             (one.schema_name, one.reader_role),
         ).fetchone()
     assert left == (0, 0)

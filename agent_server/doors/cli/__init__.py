@@ -1,0 +1,1 @@
+"""`kb`: one small module per group of commands; main.py puts them together."""

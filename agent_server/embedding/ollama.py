@@ -1,0 +1,229 @@
+"""Vectors from an Ollama server: the Embedder that a platform with a GPU, or a neighbour with one, uses."""
+
+import random as random_module
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTime
+
+import httpx
+import numpy as np
+
+from agent_server.embedding import Embedded, EmbedderIdentity, Vectors
+from agent_server.embedding.ollama_batch import (
+    KEEP_ALIVE_S,
+    PROBE,
+    BatchEmbedder,
+    BatchFault,
+    ask_rows,
+)
+from agent_server.embedding.ollama_identity import ask_digest, ask_identity, refuse_cloud
+from agent_server.embedding.ollama_texts import is_blank
+from agent_server.embedding.ollama_wire import Budget, Wire
+from agent_server.errors import (
+    EmbedderUnavailable,
+    EmbeddingRefused,
+    InvalidArgument,
+    KnowledgeBankError,
+    PoisonText,
+)
+
+#: Identity comes from the disk of the server, never from a load: a server that is well answers within this.
+IDENTITY_TIMEOUT_S = 5.0
+#: A tag may come to point at other weights while this program runs; seconds between looks.
+RECHECK_S = 60.0
+#: An embedding model serves one text at a time; a second request in flight hides the round trip, a third only waits.
+PASSAGE_REQUESTS = 2
+QUERY_THREADS = 4
+
+
+class OllamaEmbedder:
+    """Embedder over `/api/embed` of the server at `url` (see parse_host). Safe to use from several threads.
+
+    Nothing is asked before the first call. `sleep`, `random` and `clock` are there for tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        query_timeout_s: float = 1.5,
+        passage_timeout_s: float = 300.0,
+        tries: int = 4,
+        sleep: Callable[[float], None] = time.sleep,
+        random: Callable[[], float] = random_module.random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Raises EmbeddingRefused for a model that runs off this machine."""
+        refuse_cloud(model)
+        self.model = model
+        self._query_timeout_s = query_timeout_s
+        self._passage_timeout_s = passage_timeout_s
+        self._tries = tries
+        self._clock = clock
+        self._wire = Wire(url, sleep=sleep, random=random, clock=clock)
+        self._known: EmbedderIdentity | None = None
+        self._checked_at = 0.0
+        self._passages = threading.BoundedSemaphore(PASSAGE_REQUESTS)
+        self._askers = ThreadPoolExecutor(QUERY_THREADS, thread_name_prefix="kb-query")
+        self._warming = threading.Lock()
+
+    def identity(self) -> EmbedderIdentity:
+        """The contract, asked once within IDENTITY_TIMEOUT_S and kept.
+
+        Raises EmbedderUnavailable without an answer, EmbeddingRefused for an unknown or unfit model.
+        """
+        known = self._known
+        return known if known is not None else self._ask_identity(self._identity_budget())
+
+    def embed_passages(self, texts: Sequence[str]) -> Embedded:
+        """Vectors (n, d) of passages, with failures and splits by position; blanks fail without being sent.
+
+        Raises EmbedderUnavailable when the server does not answer within the tries, EmbeddingRefused when it
+        cannot embed with this model at all; then no text is to blame and nothing is lost by asking again.
+        """
+        with self._passages:
+            contract = self._current(self._identity_budget())
+            sent = {place: text for place, text in enumerate(texts) if not is_blank(text)}
+            job = BatchEmbedder(self._wire, contract, self._passage_budget(), contract.passage_prefix)
+            done = job.run(sent, len(texts))
+        blank = {place: "blank" for place in range(len(texts)) if place not in sent}
+        return Embedded(done.vectors, dict(sorted({**done.failures, **blank}.items())), frozenset(done.split))
+
+    def embed_query(self, text: str) -> Vectors:
+        """The unit vector (d,) of a question, within query_timeout_s of wall time, whatever the server does.
+
+        Raises EmbedderUnavailable that says what was waited for; the model is then loaded in the background, since
+        giving up aborts the load that this question began. Raises InvalidArgument for a blank, PoisonText
+        for a question that the model cannot embed.
+        """
+        if is_blank(text):
+            raise InvalidArgument("query", "is blank", hint="Ask something.")
+        seconds = self._query_timeout_s
+        budget = Budget(call_s=seconds, tries=2, ends=self._clock() + seconds, first_pause_s=0.1)
+        # In a thread: looking up a host name and reading dribbled headers obey no time-out of the client.
+        job = self._askers.submit(self._query_vector, text, budget)
+        try:
+            return job.result(timeout=seconds)
+        except NotInTime:
+            job.cancel()
+            late = EmbedderUnavailable(
+                f"no vector of the question within {seconds:g} s; waited for {budget.stage}.",
+                hint="The model may still be loading: try again, or raise KB_QUERY_TIMEOUT_S.",
+                details={"url": self._wire.url, "waited_for": budget.stage, "seconds": seconds},
+            )
+            self._warm_up_aside()
+            raise late from None
+        except EmbedderUnavailable:
+            if self._clock() >= budget.ends if budget.ends is not None else False:
+                self._warm_up_aside()
+            raise
+
+    def warm_up(self) -> None:
+        """Load the model and wait for it, within passage_timeout_s for each try; an empty input does that.
+
+        Raises as embed_passages does.
+        """
+        self._load(self._passage_budget())
+
+    def close(self) -> None:
+        """Give up what runs and free the connections."""
+        self._wire.close()
+        self._askers.shutdown(wait=True, cancel_futures=True)
+
+    def _query_vector(self, text: str, budget: Budget) -> Vectors:
+        contract = self._current(budget)
+        done = BatchEmbedder(self._wire, contract, budget, contract.query_prefix).run({0: text}, 1)
+        if done.failures:
+            raise PoisonText(
+                f"{self.model!r} cannot embed this question: {done.failures[0]}.",
+                hint="Put the question in other words.",
+            )
+        vector: Vectors = done.vectors[0]
+        return vector
+
+    def _current(self, budget: Budget) -> EmbedderIdentity:
+        """The contract, compared with the server's tag where the last look is RECHECK_S ago.
+
+        Raises EmbeddingRefused once when the weights have changed; identity() tells the new ones from then on.
+        """
+        known = self._known
+        if known is None:
+            return self._ask_identity(budget)
+        if self._clock() - self._checked_at < RECHECK_S:
+            return known
+        digest = ask_digest(self._wire, self.model, budget)
+        if digest != known.digest:
+            self._known = None
+            raise EmbeddingRefused(
+                f"the weights behind {self.model!r} changed from {known.digest[:12]} to {digest[:12]} while this "
+                "program ran; their vectors do not mix.",
+                hint="Pull the earlier weights again, or make a new collection and ingest its files.",
+                details={"model": self.model, "known": known.digest, "found": digest},
+            )
+        self._checked_at = self._clock()
+        return known
+
+    def _ask_identity(self, budget: Budget) -> EmbedderIdentity:
+        known = ask_identity(self._wire, self.model, budget, lambda context: self._measure(context, budget))
+        self._known, self._checked_at = known, self._clock()
+        return known
+
+    def _measure(self, context: int, budget: Budget) -> int:
+        """The model's width, from a word's vector: for servers that do not tell it."""
+        try:
+            row = ask_rows(self._wire, self.model, context, budget, [PROBE])[0]
+        except BatchFault as fault:
+            raise EmbeddingRefused(
+                f"{self.model!r} cannot embed: {fault.reason}.",
+                hint="Set KB_EMBED_MODEL to an embedding model, such as nomic-embed-text.",
+            ) from None
+        if not row or not np.isfinite(np.array(row, np.float64)).all():
+            raise EmbeddingRefused(
+                f"{self.model!r} answered a vector without values.", hint="Upgrade Ollama."
+            )
+        return len(row)
+
+    def _load(self, budget: Budget) -> None:
+        contract = self._current(self._identity_budget())
+        answer = self._wire.ask(
+            budget,
+            "POST",
+            "/api/embed",
+            {
+                "model": self.model,
+                "input": [],
+                "options": {"num_ctx": contract.context_tokens},
+                "keep_alive": KEEP_ALIVE_S,
+            },
+        )
+        if answer.status != 200:  # the first servers with this path refused an empty input
+            BatchEmbedder(self._wire, contract, budget, "").run({0: PROBE}, 1)
+
+    def _warm_up_aside(self) -> None:
+        """Load the model in a thread of its own, unless one does so already."""
+        if not self._warming.acquire(blocking=False):
+            return
+
+        def load() -> None:
+            try:
+                self._load(Budget(call_s=self._passage_timeout_s, tries=1))
+            except (KnowledgeBankError, BatchFault, httpx.HTTPError, RuntimeError, OSError):
+                pass  # the next question will say what is wrong; closing ends this one
+            finally:
+                self._warming.release()
+
+        threading.Thread(target=load, name="kb-warm-up", daemon=True).start()
+
+    def _identity_budget(self) -> Budget:
+        return Budget(
+            call_s=IDENTITY_TIMEOUT_S,
+            tries=self._tries,
+            ends=self._clock() + IDENTITY_TIMEOUT_S,
+            first_pause_s=0.25,
+        )
+
+    def _passage_budget(self) -> Budget:
+        return Budget(call_s=self._passage_timeout_s, tries=self._tries)

@@ -1,0 +1,291 @@
+"""HTML: what a reader of the page reads, block by block, without what frames the page."""
+
+import re
+from collections.abc import Iterator
+
+import lxml.etree
+import lxml.html
+
+from agent_server.ingest.extract.shared import TextBuilder, dated_note, make_document, parse_date
+from agent_server.ingest.hygiene import clean, clean_line, decode
+from agent_server.models import BlockKind, Document, Rejected, SourceFile
+
+_Node = lxml.html.HtmlElement
+
+#: Never read: programs, forms, menus and what stands beside the text.
+_SKIPPED = frozenset(
+    "script style template noscript nav aside head button input select textarea option datalist progress meter object "
+    "embed iframe canvas svg audio video map dialog".split()
+)
+_SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "complementary"})
+_BLOCKS = frozenset(
+    "address article blockquote body center details dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 "
+    "h6 header hgroup hr html legend li main menu ol p pre section summary table tbody td tfoot th thead tr ul "
+    "caption".split()
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BREAK = "\n"
+_DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
+_DATES = ("dcterms.modified", "dcterms.date", "dc.date", "date", "article:modified_time", "article:published_time")
+_MAX_DEPTH = 200  #: of nested elements; deeper ones are read as running text
+
+
+def _decode(data: bytes) -> str:
+    """Text of the page: by its bytes where they say, else by what the page declares."""
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        found = _DECLARED.search(data[:4096])
+        if found and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            name = (found[1] or found[2]).decode("ascii", "replace").lower()
+            # Browsers read a page that declares Latin-1 as Windows-1252.
+            name = "cp1252" if name in {"iso-8859-1", "latin1", "us-ascii", "ascii"} else name
+            try:
+                return data.decode(name)
+            except (LookupError, UnicodeDecodeError):
+                pass
+    return decode(data)
+
+
+def _hidden(node: _Node) -> bool:
+    style = (node.get("style") or "").replace(" ", "").lower()
+    return (
+        node.tag in _SKIPPED
+        or "hidden" in node.attrib
+        or node.get("aria-hidden") == "true"
+        or (node.get("role") or "").lower() in _SKIPPED_ROLES
+        or "display:none" in style
+    )
+
+
+def _inline(node: _Node, *, keep_blanks: bool = False) -> str:
+    """The text inside an element; `br` and inner blocks break the line, inline elements add nothing."""
+    parts: list[str] = []
+    stack: list[_Node | str] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        if not isinstance(item.tag, str) or (item is not node and _hidden(item)):
+            continue
+        if item.tag == "br":
+            parts.append(_BREAK)
+            continue
+        breaks = item is not node and item.tag in _BLOCKS
+        later: list[_Node | str] = [_BREAK if breaks else "", _flat(item.text, keep_blanks)]
+        for child in item:
+            later += [child, _flat(child.tail, keep_blanks)]
+        later.append(_BREAK if breaks else "")
+        stack.extend(reversed(later))
+    return "".join(parts)
+
+
+def _flat(text: str | None, keep_blanks: bool) -> str:
+    return (text or "") if keep_blanks else re.sub(r"[ \t\n\r\f]+", " ", text or "")
+
+
+def _tidy(text: str) -> str:
+    lines = (" ".join(re.split(r"[ \t\u00a0]+", line)).strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _line(node: _Node) -> str:
+    return " ".join(_tidy(_inline(node)).split("\n"))
+
+
+class _Walker:
+    """Goes through the page in order and hands blocks to the builder; text between blocks is gathered in `run`."""
+
+    def __init__(self) -> None:
+        self.out = TextBuilder()
+        self.run: list[str] = []
+
+    def flush(self, kind: BlockKind = "paragraph", *, prefix: str = "", tight: bool = False) -> None:
+        text = _tidy("".join(self.run))
+        self.run.clear()
+        if text:
+            self.out.add(kind, prefix + text, tight=tight)
+
+    def walk(self, node: _Node, kind: BlockKind = "paragraph", depth: int = 0) -> None:
+        """Read what is inside `node`; loose text becomes blocks of `kind`."""
+        self.run.append(_flat(node.text, keep_blanks=False))
+        for child in node:
+            if isinstance(child.tag, str) and not _hidden(child):
+                self._child(child, kind, depth + 1)
+            self.run.append(_flat(child.tail, keep_blanks=False))
+
+    def _child(self, node: _Node, kind: BlockKind, depth: int) -> None:
+        tag = node.tag
+        if tag == "br":
+            self.run.append(_BREAK)
+        elif tag not in _BLOCKS and (depth > _MAX_DEPTH or not any(n.tag in _BLOCKS for n in node.iter() if n is not node)):
+            self.run.append(_inline(node))
+        elif depth > _MAX_DEPTH:
+            self.flush(kind)
+            self.run.append(_inline(node))
+            self.flush(kind)
+        else:
+            self._block(node, kind, depth)
+
+    def _block(self, node: _Node, kind: BlockKind, depth: int) -> None:
+        self.flush(kind)
+        tag = node.tag
+        if tag in _HEADINGS:
+            self.out.add("heading", _line(node), level=_HEADINGS[tag])
+        elif tag == "pre":
+            self.out.add("code", _inline(node, keep_blanks=True))
+        elif tag == "table":
+            self._table(node, depth)
+        elif tag in {"ul", "ol", "menu"}:
+            self._list(node, depth, 0)
+        elif tag == "dl":
+            self._definitions(node)
+        else:
+            self.walk(node, kind, depth)
+            self.flush(kind)
+
+    def _list(self, node: _Node, depth: int, indent: int) -> None:
+        number = _start(node)
+        first = True
+        for child in node:
+            if not isinstance(child.tag, str) or _hidden(child):
+                continue
+            if child.tag in {"ul", "ol", "menu"}:  # wrong but common: a list directly in a list
+                self._list(child, depth + 1, indent + 1)
+                continue
+            mark = f"{number}. " if node.tag == "ol" else "- "
+            number += 1
+            self._item(child, depth, indent, mark, tight=not first or indent > 0)
+            first = False
+
+    def _item(self, node: _Node, depth: int, indent: int, mark: str, *, tight: bool) -> None:
+        prefix = "  " * indent + mark
+        self.run.append(_flat(node.text, keep_blanks=False))
+
+        def flush() -> None:
+            nonlocal prefix, tight
+            before = len(self.out.spans)
+            text = _tidy("".join(self.run)).replace("\n", "\n" + "  " * (indent + 1))
+            self.run.clear()
+            if text:
+                self.out.add("list_item", prefix + text, tight=tight)
+            if len(self.out.spans) > before:
+                prefix, tight = "  " * (indent + 1), True
+
+        for child in node:
+            if isinstance(child.tag, str) and not _hidden(child):
+                if child.tag in {"ul", "ol", "menu"} and depth < _MAX_DEPTH:
+                    flush()
+                    self._list(child, depth + 1, indent + 1)
+                elif child.tag in {"table", "pre", "dl", *_HEADINGS} and depth < _MAX_DEPTH:
+                    flush()
+                    self._block(child, "list_item", depth + 1)
+                elif child.tag in _BLOCKS:
+                    self.run.append(_BREAK + _inline(child) + _BREAK)
+                else:
+                    self.run.append(_BREAK if child.tag == "br" else _inline(child))
+            self.run.append(_flat(child.tail, keep_blanks=False))
+        flush()
+
+    def _definitions(self, node: _Node) -> None:
+        terms: list[str] = []
+        said = False
+        for child in node.iter("dt", "dd"):
+            if _hidden(child) or next(child.iterancestors("dl"), None) is not node:
+                continue
+            text = _tidy(_inline(child))
+            if child.tag == "dt":
+                if said:
+                    terms, said = [], False
+                terms.append(" ".join(text.split("\n")))
+            elif said:
+                self.out.add("definition", text, tight=True)
+            else:
+                self.out.add("definition", f"{', '.join(terms)}: {text}" if terms else text)
+                said = True
+        if terms and not said:
+            self.out.add("definition", ", ".join(terms))
+
+    def _table(self, node: _Node, depth: int) -> None:
+        rows = [row for row in node.iter("tr") if next(row.iterancestors("table"), None) is node]
+        cells = [[c for c in row if isinstance(c.tag, str) and c.tag in {"td", "th"} and not _hidden(c)] for row in rows]
+        # A table that only lays out the page (one column, or tables inside) is read as the text that it holds.
+        if all(len(row) <= 1 for row in cells) or next(node.iterdescendants("table"), None) is not None:
+            for part in node.iter("caption", "td", "th"):
+                if next(part.iterancestors("table"), None) is node and not _hidden(part):
+                    self.walk(part, "paragraph", depth + 1)
+                    self.flush()
+            return
+        caption = next((c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None)
+        if caption is not None:
+            self.out.add("paragraph", _line(caption))
+        head = [i for i, row in enumerate(rows) if next(row.iterancestors("thead"), None) is not None]
+        order = head + [i for i in range(len(rows)) if i not in set(head)]
+        lines = [" | ".join(_line(cell) for cell in cells[i]) for i in order if cells[i]]
+        self.out.add("table", "\n".join(line for line in lines if line.strip(" |")))
+
+
+def _start(node: _Node) -> int:
+    try:
+        return int(node.get("start") or 1)
+    except ValueError:
+        return 1
+
+
+def _main_part(body: _Node) -> Iterator[_Node]:
+    """`main`, else the outermost articles, else the body without its own header and footer."""
+    main = [n for n in body.iter("main") if not _hidden(n)] or [n for n in body.iter() if n.get("role") == "main"]
+    articles = [n for n in body.iter("article") if next(n.iterancestors("article"), None) is None]
+    parts = [n for n in main or articles if _line(n)]
+    if parts:
+        yield from (n for n in parts if not any(a in parts for a in n.iterancestors()))
+        return
+    for frame in list(body.iter("header", "footer")):
+        frame.drop_tree()
+    yield body
+
+
+def _meta(root: _Node) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in root.iter("meta"):
+        name = (node.get("name") or node.get("property") or "").strip().lower()
+        if name and node.get("content"):
+            found.setdefault(name, clean_line(node.get("content") or ""))
+    return found
+
+
+def extract_html(file: SourceFile) -> Document | Rejected:
+    """The text of a page: `main` or the articles if there are any, without menus, frames, scripts and forms.
+
+    `<title>` is the title. Meta `description`, `author`, `keywords` become metadata, a meta date the date.
+    """
+    text, notes = clean(_decode(file.data))
+    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    try:
+        root = lxml.html.document_fromstring(text.encode("utf-8"), parser=parser)
+    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError):  # nothing but comments, or no element at all
+        return make_document(file, "", ())
+    walker = _Walker()
+    body = root.find("body")
+    for part in _main_part(body if body is not None else root):
+        walker.walk(part)
+        walker.flush()
+    meta = _meta(root)
+    raw_date = next((meta[name] for name in _DATES if name in meta), None)
+    dated = parse_date(raw_date) if raw_date else None
+    if raw_date and dated is None:
+        notes += (dated_note("date", raw_date),)
+    title = root.find(".//head/title")
+    metadata = {key: meta[key] for key in ("author", "description", "keywords") if key in meta}
+    if root.get("lang"):
+        metadata["language"] = root.get("lang") or ""
+    return make_document(
+        file,
+        walker.out.text,
+        walker.out.spans,
+        title=clean_line(title.text_content()) if title is not None else "",
+        dated=dated,
+        metadata=metadata,
+        notes=notes + walker.out.notes,
+    )

@@ -1,0 +1,85 @@
+"""What a run says: an outcome a file, the counts behind them, and a protocol for those who watch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agent_server.ingest.index import IndexReport
+from agent_server.ingest.plan import Step
+from agent_server.models import FileStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file. `mark` is `+` indexed, `=` unchanged, `~` renamed, `-` removed, `!` not indexed."""
+
+    mark: str
+    source: str
+    status: FileStatus
+    chunks: int = 0
+    reason: str = ""
+    embedded: int = 0
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What a run did: one outcome a file, in order, and the counts behind them."""
+
+    collection: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    embedded: int = 0  #: texts sent to the embedder
+    cached: int = 0  #: passages whose vector was known already
+    seconds: dict[str, float] = field(default_factory=dict)
+    index: IndexReport | None = None
+
+    @property
+    def not_indexed(self) -> list[Outcome]:
+        return [o for o in self.outcomes if o.mark == "!"]
+
+    def to_json(self) -> dict[str, Any]:
+        marks = {"+": "indexed", "=": "unchanged", "~": "renamed", "-": "removed", "!": "not_indexed"}
+        counts = {name: sum(o.mark == mark for o in self.outcomes) for mark, name in marks.items()}
+        return {
+            "collection": self.collection,
+            "counts": {**counts, "embedded": self.embedded, "vectors_reused": self.cached},
+            "files": [
+                {
+                    "mark": o.mark,
+                    "source": o.source,
+                    "status": str(o.status),
+                    "chunks": o.chunks,
+                    "reason": o.reason,
+                }
+                for o in self.outcomes
+            ],
+            "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
+        }
+
+
+class Reporter(Protocol):
+    """Watches a run."""
+
+    def planned(self, steps: Sequence[Step]) -> None: ...
+    def embedding(self, source: str, done: int, total: int) -> None: ...
+    def finished(self, outcome: Outcome) -> None: ...
+    def indexing(self) -> None: ...
+
+
+class Silent:
+    """A reporter that says nothing."""
+
+    def planned(self, steps: Sequence[Step]) -> None: ...
+    def embedding(self, source: str, done: int, total: int) -> None: ...
+    def finished(self, outcome: Outcome) -> None: ...
+    def indexing(self) -> None: ...
+
+
+def foretold(step: Step) -> Outcome:
+    """The outcome that a dry run shows for a step."""
+    marks = {"index": "+", "unchanged": "=", "rename": "~", "remove": "-", "skip": "!"}
+    row = step.old
+    status = row.status if row is not None else FileStatus.INDEXED
+    if step.action == "index":
+        return Outcome("+", step.source, FileStatus.INDEXED, 0, "new" if row is None else "changed")
+    reason = f"was {row.source}" if step.action == "rename" and row is not None else step.reason
+    return Outcome(marks[step.action], step.source, status, 0, reason)

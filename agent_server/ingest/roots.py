@@ -1,0 +1,59 @@
+"""Folders that were ingested, and the names of the files below them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_server.db import Conn, execute, fetch_all
+from agent_server.errors import InvalidArgument
+from agent_server.ingest import plan, store
+from agent_server.ingest.plan import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One path of a run: the root that it belongs to, and what is to be done below it."""
+
+    root: str
+    root_path: Path
+    steps: tuple[Step, ...]
+
+
+def scope(connection: Conn, given: Path, pipeline_version: str) -> Scope:
+    """What a sync of `given` will do. A folder not seen before is recorded as a root.
+
+    Only a folder can show that files are gone; a single file removes nothing. Raises InvalidArgument for a path that
+    is not there.
+    """
+    if not given.exists():
+        raise InvalidArgument("path", f"{given} does not exist", hint="Name a folder or a file.")
+    path = given.resolve()
+    root, root_path = _root_of(connection, path)
+    ledger = store.read_ledger(connection)
+    files = plan.walk(path) if path.is_dir() else [path]
+    found = [plan.look(file, source_name(file, root_path)) for file in files]
+    in_scope = None
+    if path.is_dir():
+        below = "" if path == root_path else source_name(path, root_path) + "/"
+        in_scope = [s for s, row in ledger.items() if row.root == root and s.startswith(below)]
+    steps = plan.make_plan(found, ledger, root=root, pipeline_version=pipeline_version, in_scope=in_scope)
+    return Scope(root, root_path, tuple(steps))
+
+
+def source_name(path: Path, root: Path) -> str:
+    """The name used in citations; bytes that are not UTF-8 are shown as \\xNN, reversibly."""
+    text = path.relative_to(root).as_posix()
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
+    """The recorded root that holds `path`; a new one is recorded otherwise, or one that has moved."""
+    known = {row["root"]: Path(row["path"]) for row in fetch_all(connection, "root_list")}
+    for root, root_path in known.items():
+        if path == root_path or root_path in path.parents:
+            return root, root_path
+    folder = path if path.is_dir() else path.parent
+    name = folder.name or "root"
+    if name in known and known[name].exists():
+        name = next(f"{name}-{n}" for n in range(2, len(known) + 3) if f"{name}-{n}" not in known)
+    execute(connection, "root_upsert", {"root": name, "path": str(folder)})
+    return name, folder

@@ -1,0 +1,140 @@
+"""Candidates for a question: what one search knows while it runs, and the hybrid statement with its variables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_server.catalog import Collection, Fusion
+from agent_server.db import Conn, fetch_all, fetch_one
+from agent_server.embedding import Vectors
+from agent_server.lexemes import LexicalText
+from agent_server.models import Degraded
+from agent_server.retrieval import lexical
+from agent_server.retrieval.lexical import LexicalQuery
+from agent_server.retrieval.weigh import Candidate
+
+#: Without a valid HNSW index (first load, rebuild) vectors are compared one by one, for no longer than this.
+EXACT_SCAN_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What a search can be told. None: as the collection is set."""
+
+    top_k: int = 6
+    candidates: int = 100  #: rows that each arm brings
+    fusion: Fusion | None = None
+    fusion_weight: float | None = None
+    authority_weight: float | None = None
+    lexical_ranker: str | None = None
+    rrf_k: float = 60.0
+    fold_near_copies: bool = True
+    statement_timeout_s: float = 10.0
+    max_query_chars: int = 4000
+
+
+@dataclass(slots=True)
+class Run:
+    """What one search has learned so far."""
+
+    collection: Collection
+    options: SearchOptions
+    vector: str = ""
+    question: LexicalQuery = lexical.NO_QUERY
+    degraded: list[Degraded] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+
+def vector_text(vector: Vectors) -> str:
+    """pgvector's text form of a vector."""
+    return "[" + ",".join(f"{x:.7g}" for x in vector.tolist()) + "]"
+
+
+def plan_lexical(connection: Conn, run: Run, text: LexicalText, excluded: Sequence[int]) -> LexicalQuery:
+    """The lexical arm's query, exact for every candidate that it brings."""
+    terms = run.question.terms or lexical.fetch_terms(connection, run.collection.text_search_config, text)
+    # Every candidate's rank counts in the fusion: the whole list is exact, not only what is shown.
+    depth = max(run.options.candidates, run.options.top_k)
+
+    def probe(tsquery: str, bm25: str) -> float | None:
+        values = {"tsquery": tsquery, "bm25": bm25, "depth": depth, "excluded": list(excluded)}
+        row = fetch_one(connection, "lexical_probe", values)
+        return None if row is None else float(row["score"])
+
+    return lexical.plan(terms, probe)
+
+
+def hybrid(connection: Conn, run: Run, excluded: Sequence[int]) -> list[Candidate]:
+    """Both arms' best candidates, fused, best first; passages that hold an `excluded` paragraph are passed over."""
+    rows = fetch_all(connection, "hybrid", variables(run, excluded))
+    if "dense" not in run.counts:
+        run.counts["dense"] = rows[0]["dense_found"] if rows else 0
+        run.counts["lexical"] = rows[0]["lexical_found"] if rows else 0
+    return [_candidate(row) for row in rows]
+
+
+def variables(run: Run, excluded: Sequence[int]) -> dict[str, Any]:
+    """What hybrid.sql is run with."""
+    options, collection = run.options, run.collection
+    fusion = options.fusion or collection.fusion
+    authority = collection.authority_weight if options.authority_weight is None else options.authority_weight
+    weight = collection.fusion_weight if options.fusion_weight is None else options.fusion_weight
+    return {
+        "vector": run.vector,
+        "tsquery": run.question.tsquery,
+        "bm25": run.question.bm25,
+        "candidates": max(options.candidates, options.top_k),
+        "keep": 3 * options.top_k + 10,  # room for folding before the next round trip
+        "fusion": "score" if fusion == "score" else "rrf",
+        "rrf_k": options.rrf_k,
+        "fusion_weight": weight,
+        "ranker": options.lexical_ranker or collection.lexical_ranker,
+        "authority_weight": authority,
+        "excluded": list(excluded),
+    }
+
+
+def session(run: Run) -> dict[str, str]:
+    """Settings of the search's transaction, by their names in Postgres."""
+    exact = bool(run.vector) and not run.collection.has_hnsw
+    timeout_s = min(run.options.statement_timeout_s, EXACT_SCAN_TIMEOUT_S if exact else 1e9)
+    return {
+        "hnsw.ef_search": str(min(1000, max(40, 2 * run.options.candidates))),
+        "hnsw.iterative_scan": "relaxed_order",
+        "statement_timeout": str(int(timeout_s * 1000)),
+        "enable_seqscan": "off" if run.collection.has_hnsw else "on",
+    }
+
+
+def set_session(connection: Conn, run: Run) -> None:
+    """Apply `session` to this transaction alone."""
+    settings = session(run)
+    values = {
+        "ef_search": settings["hnsw.ef_search"],
+        "timeout_ms": settings["statement_timeout"],
+        "seqscan": settings["enable_seqscan"],
+    }
+    fetch_one(connection, "session", values)
+
+
+def _candidate(row: Mapping[str, Any]) -> Candidate:
+    spans = row["paragraph_spans"]
+    pairs = zip(spans[0::2], spans[1::2], strict=True)
+    return Candidate(
+        id=row["id"],
+        chunk_id=row["chunk_id"],
+        score=float(row["score"]),
+        dense_rank=row["dense_rank"],
+        dense_score=_float(row["dense_score"]),
+        lexical_rank=row["lexical_rank"],
+        lexical_score=_float(row["lexical_score"]),
+        authority=row["authority"],
+        text=row["text"],
+        context=row["context"],
+        paragraphs=dict(zip(row["paragraph_hashes"], pairs, strict=True)),
+    )
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)

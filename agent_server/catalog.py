@@ -71,9 +71,7 @@ def get_collection(connection: Conn, name: str) -> Collection:
         known = [c.name for c in list_collections(connection)]
         raise UnknownCollection(
             f"no collection is called {name!r}",
-            hint=f"Known: {', '.join(known)}."
-            if known
-            else "There is none yet: `kb collection create NAME`.",
+            hint=f"Known: {', '.join(known)}." if known else "There is none yet: `kb collection create NAME`.",
             details={"known": known},
         )
     return _collection(row)
@@ -106,9 +104,7 @@ def create_collection(
             hint="Choose a narrower model.",
         )
     if not 0 <= chunk_overlap < chunk_size:
-        raise InvalidArgument(
-            "chunk_overlap", f"{chunk_overlap} must be at least 0 and less than {chunk_size}"
-        )
+        raise InvalidArgument("chunk_overlap", f"{chunk_overlap} must be at least 0 and less than {chunk_size}")
     schema = f"kb_{name.lower()}"
     role = reader_role_name(_database_name(database), name)
     values = {
@@ -130,9 +126,7 @@ def create_collection(
     try:
         with database.owner() as connection:
             execute(connection, "collection_insert", values)
-            statement = sql.load("collection").query(
-                identifiers={"schema": schema}, dimensions=identity.dimensions
-            )
+            statement = sql.load("collection").query(identifiers={"schema": schema}, dimensions=identity.dimensions)
             connection.execute(statement, {})
             _ensure_role(database, connection, role, schema)
             return get_collection(connection, name)

@@ -120,9 +120,7 @@ class Database:
                     hint="Run `kb db roles`: it makes missing reader roles and sets their passwords to this "
                     "host's secret (KB_READER_SECRET, or the file under KB_HOME).",
                 ) from error
-            raise DatabaseUnavailable(
-                f"no connection to Postgres: {text}", hint="See `kb db status`."
-            ) from error
+            raise DatabaseUnavailable(f"no connection to Postgres: {text}", hint="See `kb db status`.") from error
 
 
 @contextlib.contextmanager
@@ -131,9 +129,7 @@ def translated() -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise DatabaseUnavailable(
-            f"no connection became free: {error}", hint="See `kb db status`."
-        ) from error
+        raise DatabaseUnavailable(f"no connection became free: {error}", hint="See `kb db status`.") from error
     except (
         errors.AdminShutdown,
         errors.CrashShutdown,

@@ -4,7 +4,7 @@ Layer: beside retrieval and ingestion, knows neither. The statements are `sql/do
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from agent_server.db import (
     open_database,
     translated,
 )
-from agent_server.embedding import Embedder, check_contract, make_embedder
+from agent_server.embedding import check_contract, make_embedder
 from agent_server.errors import ContractMismatch, KnowledgeBankError
 from agent_server.settings import Settings
 
@@ -55,7 +55,7 @@ class Check:
         return asdict(self)
 
 
-def examine(settings: Settings, make: Callable[[Settings], Embedder] = make_embedder) -> list[Check]:
+def examine(settings: Settings) -> list[Check]:
     """All checks that can be made; one that finds the ground missing ends the list."""
     try:
         with translated(), open_database(settings, migrated=False) as database:
@@ -70,7 +70,7 @@ def examine(settings: Settings, make: Callable[[Settings], Embedder] = make_embe
                 out.append(check_reader(database, collection))
     except KnowledgeBankError as error:
         return [Check("postgres", "error", error.message, error.hint)]
-    return [*out, *check_embedder(settings, collections, make)]
+    return [*out, *check_embedder(settings, collections)]
 
 
 def fix(settings: Settings) -> list[str]:
@@ -293,12 +293,10 @@ def check_reader(database: Database, collection: Collection) -> Check:
 # -- the embedder -----------------------------------------------------------------------------------------------
 
 
-def check_embedder(
-    settings: Settings, collections: Sequence[Collection], make: Callable[[Settings], Embedder]
-) -> list[Check]:
+def check_embedder(settings: Settings, collections: Sequence[Collection]) -> list[Check]:
     """Whether the embedder answers, and is the one that each collection was made with."""
     try:
-        with closing(make(settings)) as embedder:
+        with closing(make_embedder(settings)) as embedder:
             offered = embedder.identity()
     except KnowledgeBankError as error:
         return [Check("embedder", "error", error.message, error.hint or "kb doctor, when it answers again")]

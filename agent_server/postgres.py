@@ -197,10 +197,7 @@ class EmbeddedServer:
         with psycopg.connect(self.dsn_for("postgres", "postgres"), autocommit=True) as connection:
             if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (OWNER,)).fetchone() is None:
                 connection.execute("CREATE ROLE kb_owner LOGIN CREATEROLE CREATEDB")
-            if (
-                connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone()
-                is None
-            ):
+            if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone() is None:
                 connection.execute("CREATE DATABASE knowledge_bank OWNER kb_owner")
                 connection.execute("REVOKE ALL ON DATABASE knowledge_bank FROM PUBLIC")
         # The wheel's pgvector is not marked trusted: only a superuser may create it.
@@ -235,9 +232,7 @@ class EmbeddedServer:
             )  # fmt: skip
             if done.returncode != 0:
                 output.seek(0)
-                raise DatabaseUnavailable(
-                    f"{program} failed with {done.returncode}: {output.read().strip()[-800:]}"
-                )
+                raise DatabaseUnavailable(f"{program} failed with {done.returncode}: {output.read().strip()[-800:]}")
 
 
 def find_binaries() -> Path:

@@ -44,9 +44,7 @@ class Settings(BaseSettings):
     home: Path = Field(
         default_factory=default_home, description="Folder for the embedded server, its secret and the caches."
     )
-    bank: Path = Field(
-        default_factory=default_bank, description="The bank: documents/, gold/, source_authority.json."
-    )
+    bank: Path = Field(default_factory=default_bank, description="The bank: documents/, gold/, source_authority.json.")
     reader_secret: SecretStr | None = Field(
         None,
         description="Secret from which the reader roles' passwords are made. Unset: a random one, kept under "
@@ -56,9 +54,7 @@ class Settings(BaseSettings):
         None, description="Unset: ollama when OLLAMA_HOST or KB_OLLAMA_URL is set, else local."
     )
     embed_model: str = Field("nomic-embed-text", description="Embedding model asked of Ollama.")
-    ollama_url: str | None = Field(
-        None, description="Where Ollama answers. Unset: OLLAMA_HOST, else its default."
-    )
+    ollama_url: str | None = Field(None, description="Where Ollama answers. Unset: OLLAMA_HOST, else its default.")
     local_model_dir: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json to use instead of the packaged model."
     )
@@ -69,12 +65,8 @@ class Settings(BaseSettings):
     query_timeout_s: float = Field(
         1.5, gt=0, description="Longest wait for a question's vector; then the lexical arm answers alone."
     )
-    statement_timeout_s: float = Field(
-        10.0, gt=0, description="Longest a search statement may run in Postgres."
-    )
-    max_file_bytes: int = Field(
-        256 * 1024 * 1024, ge=1024, description="Files larger than this are too_large."
-    )
+    statement_timeout_s: float = Field(10.0, gt=0, description="Longest a search statement may run in Postgres.")
+    max_file_bytes: int = Field(256 * 1024 * 1024, ge=1024, description="Files larger than this are too_large.")
     extract_timeout_s: float = Field(120.0, gt=0, description="Longest a file may take to be read and cut.")
     max_query_chars: int = Field(4000, ge=100, le=100_000, description="Longest question accepted.")
 

@@ -25,4 +25,5 @@ trace=$(sed -n 's/^  "trace_id": "\([0-9a-f-]*\)".*/\1/p' <<<"$result")
     cat "$sql"
     echo ';'
     echo 'ROLLBACK;'
-} | "${kb[@]}" db psql "$collection" --no-psqlrc --quiet --set ON_ERROR_STOP=1
+} | "${kb[@]}" db psql "$collection" --no-psqlrc --quiet --tuples-only --no-align --set ON_ERROR_STOP=1 |
+    sed -E "s/'\\[[-+0-9.,e]{60,}\\]'/'[…]'/g"

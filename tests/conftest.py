@@ -107,9 +107,7 @@ def database_dsn(server: Server) -> Iterator[str]:
     name = f"kb_test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
         admin.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(server.template)
-            )
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(server.template))
         )
     yield server.dsn(name)
     with psycopg.connect(server.dsn(name), autocommit=True) as own:

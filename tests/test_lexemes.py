@@ -73,9 +73,7 @@ def test_words_are_parted_where_people_part_them(text: str, words: str) -> None:
         ("हिन्दी", "हिन्दी"),
     ],
 )
-def test_accents_and_invisible_characters_are_folded_where_they_do_not_tell_words_apart(
-    text: str, folded: str
-) -> None:
+def test_accents_and_invisible_characters_are_folded_where_they_do_not_tell_words_apart(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 

@@ -14,9 +14,7 @@ from agent_server.errors import ReaderLoginFailed, SettingsError
 from agent_server.postgres import EmbeddedServer
 from agent_server.settings import load_settings
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("KB_TEST_DATABASE_URL") is not None, reason="another Postgres is used"
-)
+pytestmark = pytest.mark.skipif(os.environ.get("KB_TEST_DATABASE_URL") is not None, reason="another Postgres is used")
 
 
 @pytest.fixture

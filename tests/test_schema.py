@@ -39,9 +39,7 @@ def test_schema_file_equals_the_migrations(server: Server, database: Database) -
             written = by_file.execute(CATALOG).fetchall()
     finally:
         with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
-            admin.execute(
-                psycopg_sql.SQL("DROP DATABASE {} WITH (FORCE)").format(psycopg_sql.Identifier(name))
-            )
+            admin.execute(psycopg_sql.SQL("DROP DATABASE {} WITH (FORCE)").format(psycopg_sql.Identifier(name)))
     with database.owner() as connection:
         migrated = connection.execute(CATALOG).fetchall()
     assert written == migrated
@@ -65,6 +63,4 @@ def test_a_database_without_migrations_has_no_revision(server: Server) -> None:
             assert current_revision(connection) is None
     finally:
         with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
-            admin.execute(
-                psycopg_sql.SQL("DROP DATABASE {} WITH (FORCE)").format(psycopg_sql.Identifier(name))
-            )
+            admin.execute(psycopg_sql.SQL("DROP DATABASE {} WITH (FORCE)").format(psycopg_sql.Identifier(name)))

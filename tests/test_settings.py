@@ -29,9 +29,7 @@ def test_an_unknown_key_is_refused_by_name_with_those_there_are(none: Path) -> N
         ("KB_QUERY_TIMEOUT_S", "soon", "number"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_refused_with_the_rule(
-    none: Path, key: str, value: str, word: str
-) -> None:
+def test_a_value_that_cannot_be_used_is_refused_with_the_rule(none: Path, key: str, value: str, word: str) -> None:
     with pytest.raises(SettingsError, match=key) as caught:
         load_settings({key: value}, none)
     assert word in caught.value.message
@@ -41,10 +39,7 @@ def test_the_embedder_follows_the_environment(none: Path) -> None:
     assert load_settings({}, none).embedder_kind == "local"
     assert load_settings({"OLLAMA_HOST": "h:1"}, none).embedder_kind == "ollama"
     assert load_settings({"OLLAMA_HOST": " "}, none).embedder_kind == "local"
-    assert (
-        load_settings({"KB_OLLAMA_URL": "http://h:1", "OLLAMA_HOST": "other"}, none).ollama_url
-        == "http://h:1"
-    )
+    assert load_settings({"KB_OLLAMA_URL": "http://h:1", "OLLAMA_HOST": "other"}, none).ollama_url == "http://h:1"
     assert load_settings({"OLLAMA_HOST": "h:1", "KB_EMBEDDER": "local"}, none).embedder_kind == "local"
 
 

@@ -30,9 +30,7 @@ def test_nothing_is_replaced_inside_literals_comments_and_dollar_quotes() -> Non
 
 
 def test_the_same_value_twice_is_one_numbered_parameter() -> None:
-    assert (
-        _parsed("SELECT :'a'::int + :'b'::int + :'a'::int").numbered() == "SELECT $1::int + $2::int + $1::int"
-    )
+    assert _parsed("SELECT :'a'::int + :'b'::int + :'a'::int").numbered() == "SELECT $1::int + $2::int + $1::int"
 
 
 def test_an_integer_variable_takes_nothing_but_integers() -> None:

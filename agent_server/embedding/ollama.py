@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
 
 import httpx
-import numpy as np
 
 from agent_server.embedding import Embedded, EmbedderIdentity, Vectors
 from agent_server.embedding.ollama_batch import (
@@ -76,7 +75,11 @@ class OllamaEmbedder:
         Raises EmbedderUnavailable without an answer, EmbeddingRefused for an unknown or unfit model.
         """
         known = self._known
-        return known if known is not None else self._ask_identity(self._identity_budget())
+        return (
+            known
+            if known is not None
+            else self._ask_identity(self._identity_budget(), self._passage_budget())
+        )
 
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
         """Vectors (n, d) of passages, with failures and splits by position; blanks fail without being sent.
@@ -85,7 +88,7 @@ class OllamaEmbedder:
         cannot embed with this model at all; then no text is to blame and nothing is lost by asking again.
         """
         with self._passages:
-            contract = self._current(self._identity_budget())
+            contract = self._current(self._identity_budget(), self._passage_budget())
             sent = {place: text for place, text in enumerate(texts) if not is_blank(text)}
             job = BatchEmbedder(self._wire, contract, self._passage_budget(), contract.passage_prefix)
             done = job.run(sent, len(texts))
@@ -102,7 +105,8 @@ class OllamaEmbedder:
         if is_blank(text):
             raise InvalidArgument("query", "is blank", hint="Ask something.")
         seconds = self._query_timeout_s
-        budget = Budget(call_s=seconds, tries=2, ends=self._clock() + seconds, first_pause_s=0.1)
+        ends = self._clock() + seconds
+        budget = Budget(call_s=seconds, tries=2, ends=ends, first_pause_s=0.1)
         # In a thread: looking up a host name and reading dribbled headers obey no time-out of the client.
         job = self._askers.submit(self._query_vector, text, budget)
         try:
@@ -117,7 +121,7 @@ class OllamaEmbedder:
             self._warm_up_aside()
             raise late from None
         except EmbedderUnavailable:
-            if self._clock() >= budget.ends if budget.ends is not None else False:
+            if self._clock() >= ends:
                 self._warm_up_aside()
             raise
 
@@ -134,7 +138,7 @@ class OllamaEmbedder:
         self._askers.shutdown(wait=True, cancel_futures=True)
 
     def _query_vector(self, text: str, budget: Budget) -> Vectors:
-        contract = self._current(budget)
+        contract = self._current(budget, budget)
         done = BatchEmbedder(self._wire, contract, budget, contract.query_prefix).run({0: text}, 1)
         if done.failures:
             raise PoisonText(
@@ -144,14 +148,15 @@ class OllamaEmbedder:
         vector: Vectors = done.vectors[0]
         return vector
 
-    def _current(self, budget: Budget) -> EmbedderIdentity:
+    def _current(self, budget: Budget, load_budget: Budget) -> EmbedderIdentity:
         """The contract, compared with the server's tag where the last look is RECHECK_S ago.
 
-        Raises EmbeddingRefused once when the weights have changed; identity() tells the new ones from then on.
+        `load_budget` is for the embedding that measures the width on old servers. Raises EmbeddingRefused once when
+        the weights have changed; identity() tells the new ones from then on.
         """
         known = self._known
         if known is None:
-            return self._ask_identity(budget)
+            return self._ask_identity(budget, load_budget)
         if self._clock() - self._checked_at < RECHECK_S:
             return known
         digest = ask_digest(self._wire, self.model, budget)
@@ -166,8 +171,10 @@ class OllamaEmbedder:
         self._checked_at = self._clock()
         return known
 
-    def _ask_identity(self, budget: Budget) -> EmbedderIdentity:
-        known = ask_identity(self._wire, self.model, budget, lambda context: self._measure(context, budget))
+    def _ask_identity(self, budget: Budget, load_budget: Budget) -> EmbedderIdentity:
+        known = ask_identity(
+            self._wire, self.model, budget, lambda context: self._measure(context, load_budget)
+        )
         self._known, self._checked_at = known, self._clock()
         return known
 
@@ -180,14 +187,14 @@ class OllamaEmbedder:
                 f"{self.model!r} cannot embed: {fault.reason}.",
                 hint="Set KB_EMBED_MODEL to an embedding model, such as nomic-embed-text.",
             ) from None
-        if not row or not np.isfinite(np.array(row, np.float64)).all():
+        if not row or not all(isinstance(x, int | float) for x in row):
             raise EmbeddingRefused(
                 f"{self.model!r} answered a vector without values.", hint="Upgrade Ollama."
             )
         return len(row)
 
     def _load(self, budget: Budget) -> None:
-        contract = self._current(self._identity_budget())
+        contract = self._current(self._identity_budget(), self._passage_budget())
         answer = self._wire.ask(
             budget,
             "POST",

@@ -170,9 +170,7 @@ def ask_rows(wire: Wire, model: str, context: int, budget: Budget, inputs: Seque
         "model": model,
         "input": list(inputs),
         "truncate": False,  # else the tail is cut off without a sign
-        "options": {
-            "num_ctx": min(context, LARGEST_CONTEXT)
-        },  # always the same: another value reloads the model
+        "options": {"num_ctx": context},  # always the same: another value reloads the model
         "keep_alive": KEEP_ALIVE_S,
     }
     answer = wire.ask(budget, "POST", "/api/embed", body)

@@ -5,6 +5,7 @@ letter by letter: no NUL, no half of a surrogate pair, one form of every letter,
 """
 
 import codecs
+import math
 import re
 import unicodedata
 from typing import Any
@@ -52,7 +53,9 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
     text = _PAIR.sub(lambda m: (m[1] + m[2]).encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
     text, halves = _HALF.subn("\ufffd", text)
     if halves:
-        notes.append(f"replaced {_count(halves, 'half')} of surrogate pairs by U+FFFD".replace("halfs", "halves"))
+        notes.append(
+            f"replaced {_count(halves, 'half')} of surrogate pairs by U+FFFD".replace("halfs", "halves")
+        )
     text = _INVISIBLE.sub("", text)
     text = _LIGATURES.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
     return unicodedata.normalize("NFC", text), tuple(notes)
@@ -74,7 +77,7 @@ def clean_value(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
         return {clean_line(str(key)): clean_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

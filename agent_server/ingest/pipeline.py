@@ -20,13 +20,11 @@ from agent_server.errors import EmbedderUnavailable, InvalidArgument
 from agent_server.ingest import index, roots, store
 from agent_server.ingest import vectors as vectors_by_content
 from agent_server.ingest.authority import AuthorityRules, load_rules
-from agent_server.ingest.chunk import chunk_document
-from agent_server.ingest.extract import extract
 from agent_server.ingest.plan import Step
 from agent_server.ingest.report import IngestReport, Outcome, Reporter, Silent, foretold
 from agent_server.ingest.roots import Scope
+from agent_server.ingest.sandbox import Sandbox, Task, read
 from agent_server.ingest.store import LedgerRow
-from agent_server.ingest.validate import read_source
 from agent_server.models import Chunk, Document, FileStatus, Rejected, SourceFile
 
 #: Raise it when extraction or chunking changes what comes out: all files are then read again, and only the passages
@@ -41,6 +39,8 @@ class IngestOptions:
     bank: Path = Path("knowledge-bank")  #: where source_authority.json lies when the root has none
     batch_size: int = 32
     max_file_bytes: int = 256 * 1024 * 1024
+    extract_timeout_s: float = 120.0
+    isolate: bool = True  #: read files in a child process
     dry_run: bool = False
 
 
@@ -53,7 +53,7 @@ class _Run:
     reporter: Reporter
     rules: AuthorityRules
     report: IngestReport
-    clock: Callable[[], float]
+    sandbox: Sandbox
     changed_rows: int = 0
     embedder_lost: str = ""
 
@@ -79,17 +79,17 @@ def ingest(
     Raises UnknownCollection, ContractMismatch, InvalidArgument (a path that is not there), EmbedderUnavailable (before
     anything was done); later faults become outcomes.
     """
-    with translated():
+    with translated(), Sandbox(options.extract_timeout_s) as sandbox:
         with database.owner() as connection:
             collection = get_collection(connection, collection_name)
         check_contract(collection.contract, embedder.identity())
         report = IngestReport(collection.name)
-        run = _Run(
-            database, collection, embedder, options, reporter or Silent(), AuthorityRules(), report, clock
-        )  # fmt: skip
+        run = _Run(database, collection, embedder, options, reporter or Silent(), AuthorityRules(), report, sandbox)
         started = clock()
         with database.owner(collection.schema_name) as connection:
             scopes = [roots.scope(connection, path, run.pipeline_version) for path in paths]
+            if options.dry_run:
+                connection.rollback()  # roots too are only recorded by a real run
         for part in scopes:
             run.rules = load_rules(part.root_path, options.bank)
             run.reporter.planned(part.steps)
@@ -185,15 +185,22 @@ def _remove_rows(database: Database, collection: Collection, row: LedgerRow) -> 
 def _index_file(run: _Run, step: Step, part: Scope) -> Outcome:
     """Bytes to rows; every way out leaves a true ledger row."""
     assert step.found is not None  # noqa: S101  by construction of the plan
-    file = read_source(step.found.path, part.root_path, max_bytes=run.options.max_file_bytes)
-    if isinstance(file, Rejected):
-        return _store_rejected(run, step, part.root, file)
-    document = extract(file)
-    if isinstance(document, Rejected):
-        return _store_rejected(run, step, part.root, document)
     c = run.collection
-    chunks = chunk_document(document, size=c.chunk_size, overlap=c.chunk_overlap)
-    row = _ledger_row(run, step, part.root, file)
+    task = Task(
+        path=step.found.path,
+        root=part.root_path,
+        source=step.source,
+        max_bytes=run.options.max_file_bytes,
+        chunk_size=c.chunk_size,
+        chunk_overlap=c.chunk_overlap,
+    )
+    got = run.sandbox.read(task) if run.options.isolate else read(task)
+    if isinstance(got, Rejected):
+        # Where the file broke its reader before the hash was known, the plan's hash settles it.
+        known = got if got.sha256 else replace(got, sha256=step.found.sha256, size_bytes=step.found.size_bytes)
+        return _store_rejected(run, step, part.root, known)
+    row = _ledger_row(run, step, part.root, got.file)
+    document, chunks = got.document, got.chunks
     if not chunks:
         empty = replace(row, status=FileStatus.EMPTY, reason="holds no text")
         return _store_without_passages(run, step, empty)

@@ -134,7 +134,9 @@ def _content(data: bytes, extension: str) -> tuple[Content, str]:
 def _read(path: Path, max_bytes: int) -> bytes | tuple[FileStatus, str, int]:
     """The bytes of a regular file, read once, or status, reason and size in bytes."""
     # Non-blocking: opening a pipe would wait for a writer for ever. No-follow: the link may be new since the check.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    )
     try:
         handle = os.open(path, flags)
     except OSError as error:

@@ -3,30 +3,42 @@
 import re
 from collections.abc import Iterator
 
-import lxml.etree
-import lxml.html
+from lxml import etree
 
 from agent_server.ingest.extract.shared import TextBuilder, dated_note, make_document, parse_date
 from agent_server.ingest.hygiene import clean, clean_line, decode
 from agent_server.models import BlockKind, Document, Rejected, SourceFile
 
-_Node = lxml.html.HtmlElement
+_Node = etree._Element
 
+_SKIPPED_TAGS = """
+    script style template noscript nav aside head label button input select textarea option datalist progress meter
+    object embed iframe canvas svg audio video map dialog
+"""
+_BLOCK_TAGS = """
+    address article blockquote body caption center details dd div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol p pre section summary
+    table tbody td tfoot th thead tr ul
+"""
 #: Never read: programs, forms, menus and what stands beside the text.
-_SKIPPED = frozenset(
-    "script style template noscript nav aside head button input select textarea option datalist progress meter object "
-    "embed iframe canvas svg audio video map dialog".split()
-)
+_SKIPPED = frozenset(_SKIPPED_TAGS.split())
 _SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "complementary"})
-_BLOCKS = frozenset(
-    "address article blockquote body center details dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 "
-    "h6 header hgroup hr html legend li main menu ol p pre section summary table tbody td tfoot th thead tr ul "
-    "caption".split()
-)
+_BLOCKS = frozenset(_BLOCK_TAGS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAK = "\n"
-_DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
-_DATES = ("dcterms.modified", "dcterms.date", "dc.date", "date", "article:modified_time", "article:published_time")
+_DECLARED = re.compile(
+    rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I
+)
+_DATES = (
+    "dcterms.modified",
+    "dcterms.date",
+    "dc.date",
+    "date",
+    "article:modified_time",
+    "article:published_time",
+)
+_CELLS = frozenset({"td", "th"})
+_KEPT = ("author", "description", "keywords")
 _MAX_DEPTH = 200  #: of nested elements; deeper ones are read as running text
 
 
@@ -94,6 +106,10 @@ def _line(node: _Node) -> str:
     return " ".join(_tidy(_inline(node)).split("\n"))
 
 
+def _holds_block(node: _Node) -> bool:
+    return any(inner.tag in _BLOCKS for inner in node.iterdescendants())
+
+
 class _Walker:
     """Goes through the page in order and hands blocks to the builder; text between blocks is gathered in `run`."""
 
@@ -119,7 +135,7 @@ class _Walker:
         tag = node.tag
         if tag == "br":
             self.run.append(_BREAK)
-        elif tag not in _BLOCKS and (depth > _MAX_DEPTH or not any(n.tag in _BLOCKS for n in node.iter() if n is not node)):
+        elif tag not in _BLOCKS and (depth > _MAX_DEPTH or not _holds_block(node)):
             self.run.append(_inline(node))
         elif depth > _MAX_DEPTH:
             self.flush(kind)
@@ -209,7 +225,7 @@ class _Walker:
 
     def _table(self, node: _Node, depth: int) -> None:
         rows = [row for row in node.iter("tr") if next(row.iterancestors("table"), None) is node]
-        cells = [[c for c in row if isinstance(c.tag, str) and c.tag in {"td", "th"} and not _hidden(c)] for row in rows]
+        cells = [[cell for cell in row if cell.tag in _CELLS and not _hidden(cell)] for row in rows]
         # A table that only lays out the page (one column, or tables inside) is read as the text that it holds.
         if all(len(row) <= 1 for row in cells) or next(node.iterdescendants("table"), None) is not None:
             for part in node.iter("caption", "td", "th"):
@@ -217,7 +233,9 @@ class _Walker:
                     self.walk(part, "paragraph", depth + 1)
                     self.flush()
             return
-        caption = next((c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None)
+        caption = next(
+            (c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None
+        )
         if caption is not None:
             self.out.add("paragraph", _line(caption))
         head = [i for i, row in enumerate(rows) if next(row.iterancestors("thead"), None) is not None]
@@ -235,14 +253,16 @@ def _start(node: _Node) -> int:
 
 def _main_part(body: _Node) -> Iterator[_Node]:
     """`main`, else the outermost articles, else the body without its own header and footer."""
-    main = [n for n in body.iter("main") if not _hidden(n)] or [n for n in body.iter() if n.get("role") == "main"]
+    main = [n for n in body.iter("main") if not _hidden(n)] or [
+        n for n in body.iter() if n.get("role") == "main"
+    ]
     articles = [n for n in body.iter("article") if next(n.iterancestors("article"), None) is None]
     parts = [n for n in main or articles if _line(n)]
     if parts:
         yield from (n for n in parts if not any(a in parts for a in n.iterancestors()))
         return
     for frame in list(body.iter("header", "footer")):
-        frame.drop_tree()
+        frame.tag = "nav"  # frames the page, is not part of it
     yield body
 
 
@@ -261,10 +281,12 @@ def extract_html(file: SourceFile) -> Document | Rejected:
     `<title>` is the title. Meta `description`, `author`, `keywords` become metadata, a meta date the date.
     """
     text, notes = clean(_decode(file.data))
-    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     try:
-        root = lxml.html.document_fromstring(text.encode("utf-8"), parser=parser)
-    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError):  # nothing but comments, or no element at all
+        root = etree.fromstring(text.encode("utf-8"), parser)
+    except etree.XMLSyntaxError:  # no element at all
+        root = None
+    if root is None:
         return make_document(file, "", ())
     walker = _Walker()
     body = root.find("body")
@@ -277,14 +299,14 @@ def extract_html(file: SourceFile) -> Document | Rejected:
     if raw_date and dated is None:
         notes += (dated_note("date", raw_date),)
     title = root.find(".//head/title")
-    metadata = {key: meta[key] for key in ("author", "description", "keywords") if key in meta}
+    metadata: dict[str, str] = {key: meta[key] for key in _KEPT if key in meta}
     if root.get("lang"):
         metadata["language"] = root.get("lang") or ""
     return make_document(
         file,
         walker.out.text,
         walker.out.spans,
-        title=clean_line(title.text_content()) if title is not None else "",
+        title=clean_line("".join(title.itertext())) if title is not None else "",
         dated=dated,
         metadata=metadata,
         notes=notes + walker.out.notes,

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from agent_server.ingest.extract.headings import (
     MAX_CHARS,
@@ -61,7 +62,9 @@ def _is_table(group: list[Line]) -> bool:
         return False
     if any(_RULE_ROW.fullmatch(line.text) for line in group):
         return True
-    bodies = [re.sub(r"^\s*\S{1,5}\s+", "", line.text) if is_list_item(line.text) else line.text for line in group]
+    bodies = [
+        re.sub(r"^\s*\S{1,5}\s+", "", line.text) if is_list_item(line.text) else line.text for line in group
+    ]
     return sum(1 for body in bodies if _COLUMNS.search(body.strip())) >= max(2, 0.8 * len(group))
 
 
@@ -73,7 +76,7 @@ def _body(group: list[Line]) -> list[Span]:
         return [Span("table", group[0].start, group[-1].end)]
     cuts = [0] + [i for i, line in enumerate(group) if i and is_list_item(line.text)] + [len(group)]
     spans: list[Span] = []
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in pairwise(cuts):
         kind = "list_item" if is_list_item(group[first].text) else "paragraph"
         spans.append(Span(kind, group[first].start, group[last - 1].end))
     return spans

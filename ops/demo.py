@@ -1,6 +1,6 @@
 """From nothing to cited passages: what `make demo` runs. Each step is a `kb` command that you can type yourself.
 
-Fails when a question's right source is not among the first two passages.
+Fails when the passage that answers a question is not first or second.
 """
 
 import json
@@ -13,24 +13,24 @@ ROOT = Path(__file__).parents[1]
 KB = str(Path(sys.executable).with_name("kb"))
 BANK = ROOT / "knowledge-bank"
 
-#: (what it shows, collection, question, the source that answers it)
+#: (what it shows, collection, question, words of the passage that answers it)
 QUESTIONS = [
-    ("an exact code", "FINANCE", "What does NW-4021 mean?", "reference/decision-codes.md"),
+    ("an exact code", "FINANCE", "What does NW-4021 mean?", "Qualifying income too low for the amount or the product"),
     (
         "a section number",
         "FINANCE",
         "What does section 8.4 of the lending rulebook say?",
-        "rules/lending-rulebook.md",
+        "HVCU may use set-off only after the cure period has ended",
     ),
     (
         "a paraphrase",
         "FINANCE",
         "I was turned down. How long do I have to ask somebody to look at it again?",
-        "rules/lending-rulebook.md",
+        "That day is 45 days after the date on the letter.",
     ),
-    ("a definition", "FINANCE", "What is qualifying income?", "rules/lending-rulebook.md"),
-    ("the same word elsewhere", "K12", "What is a grace period?", "policies/6161-student-devices.md"),
-    ("a code in another spelling", "K12", "dvc 207", "reference/device-codes.md"),
+    ("a definition", "FINANCE", "What is a grace period?", "**Grace period** means the days after the due date"),
+    ("the same word elsewhere", "K12", "What is a grace period?", "the first five minutes after the first bell"),
+    ("a code in another spelling", "K12", "dvc 207", "DVC-207 is about charging that stops early"),
 ]
 
 
@@ -55,12 +55,12 @@ def main() -> None:
             kb("collection", "create", folder.name)
         kb("ingest", folder.name, str(folder.relative_to(ROOT)))
     missed = []
-    for what, collection, question, source in QUESTIONS:
+    for what, collection, question, quote in QUESTIONS:
         print(f"\n--- {what}", flush=True)
         kb("search", collection, question, "--top-k", "2")
         found = json.loads(kb("search", collection, question, "--top-k", "2", "--json", quiet=True))
-        if source not in [p["source"] for p in found["passages"]]:
-            missed.append(f"{question!r}: expected {source}")
+        if not any(quote in " ".join(p["text"].split()) for p in found["passages"]):
+            missed.append(f"{question!r}: expected {quote!r}")
     print(f"\nDone in {time.monotonic() - started:.0f} s. The server stays up for your own questions:")
     print("  .venv/bin/kb search FINANCE 'your question'   (kb --help, kb db stop)")
     if missed:

@@ -4,7 +4,7 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from agent_server.db import translated
-from agent_server.errors import DatabaseUnavailable, KnowledgeBankError, ServiceError
+from agent_server.errors import DatabaseUnavailable, InvalidArgument, KnowledgeBankError, ServiceError
 
 
 class StatementTimeout(ServiceError):
@@ -20,6 +20,8 @@ def as_known(error: Exception) -> KnowledgeBankError | None:
     """The error to show for `error`; None when it is a fault of this program, which needs its traceback."""
     if isinstance(error, KnowledgeBankError):
         return error
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidArgument("arguments", "hold bytes that are not UTF-8 text", hint="Pass text in UTF-8.")
     if isinstance(error, psycopg.errors.QueryCanceled):
         return StatementTimeout(
             f"Postgres stopped a statement: {_first_line(error)}",

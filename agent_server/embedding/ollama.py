@@ -4,10 +4,9 @@ import random as random_module
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotInTime
-
-import httpx
+from functools import partial
 
 from agent_server.embedding import Embedded, EmbedderIdentity, Vectors
 from agent_server.embedding.ollama_batch import (
@@ -62,11 +61,13 @@ class OllamaEmbedder:
         self._passage_timeout_s = passage_timeout_s
         self._tries = tries
         self._clock = clock
-        self._wire = Wire(url, sleep=sleep, random=random, clock=clock)
+        self._make_wire = partial(Wire, url, sleep=sleep, random=random, clock=clock)
+        self._wire = self._make_wire()
         self._known: EmbedderIdentity | None = None
         self._checked_at = 0.0
         self._passages = threading.BoundedSemaphore(PASSAGE_REQUESTS)
         self._askers = ThreadPoolExecutor(QUERY_THREADS, thread_name_prefix="kb-query")
+        self._asked: set[Future[Vectors]] = set()
         self._warming = threading.Lock()
 
     def identity(self) -> EmbedderIdentity:
@@ -78,7 +79,7 @@ class OllamaEmbedder:
         return (
             known
             if known is not None
-            else self._ask_identity(self._identity_budget(), self._passage_budget())
+            else self._ask_identity(self._wire, self._identity_budget(), self._passage_budget())
         )
 
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
@@ -109,31 +110,32 @@ class OllamaEmbedder:
         budget = Budget(call_s=seconds, tries=2, ends=ends, first_pause_s=0.1)
         # In a thread: looking up a host name and reading dribbled headers obey no time-out of the client.
         job = self._askers.submit(self._query_vector, text, budget)
+        self._asked.add(job)
+        job.add_done_callback(self._asked.discard)
         try:
             return job.result(timeout=seconds)
-        except NotInTime:
+        except (NotInTime, EmbedderUnavailable) as error:
+            if isinstance(error, EmbedderUnavailable) and self._clock() < ends:
+                raise
             job.cancel()
             late = EmbedderUnavailable(
                 f"no vector of the question within {seconds:g} s; waited for {budget.stage}.",
                 hint="The model may still be loading: try again, or raise KB_QUERY_TIMEOUT_S.",
                 details={"url": self._wire.url, "waited_for": budget.stage, "seconds": seconds},
             )
-            self._warm_up_aside()
-            raise late from None
-        except EmbedderUnavailable:
-            if self._clock() >= ends:
-                self._warm_up_aside()
-            raise
+        self._warm_up_aside()
+        raise late
 
     def warm_up(self) -> None:
         """Load the model and wait for it, within passage_timeout_s for each try; an empty input does that.
 
         Raises as embed_passages does.
         """
-        self._load(self._passage_budget())
+        self._load(self._wire, self._passage_budget())
 
     def close(self) -> None:
-        """Give up what runs and free the connections."""
+        """Free the connections, once the questions that run have had their time."""
+        wait(list(self._asked), timeout=self._query_timeout_s)
         self._wire.close()
         self._askers.shutdown(wait=True, cancel_futures=True)
 
@@ -156,7 +158,7 @@ class OllamaEmbedder:
         """
         known = self._known
         if known is None:
-            return self._ask_identity(budget, load_budget)
+            return self._ask_identity(self._wire, budget, load_budget)
         if self._clock() - self._checked_at < RECHECK_S:
             return known
         digest = ask_digest(self._wire, self.model, budget)
@@ -171,17 +173,17 @@ class OllamaEmbedder:
         self._checked_at = self._clock()
         return known
 
-    def _ask_identity(self, budget: Budget, load_budget: Budget) -> EmbedderIdentity:
+    def _ask_identity(self, wire: Wire, budget: Budget, load_budget: Budget) -> EmbedderIdentity:
         known = ask_identity(
-            self._wire, self.model, budget, lambda context: self._measure(context, load_budget)
+            wire, self.model, budget, lambda context: self._measure(wire, context, load_budget)
         )
         self._known, self._checked_at = known, self._clock()
         return known
 
-    def _measure(self, context: int, budget: Budget) -> int:
+    def _measure(self, wire: Wire, context: int, budget: Budget) -> int:
         """The model's width, from a word's vector: for servers that do not tell it."""
         try:
-            row = ask_rows(self._wire, self.model, context, budget, [PROBE])[0]
+            row = ask_rows(wire, self.model, context, budget, [PROBE])[0]
         except BatchFault as fault:
             raise EmbeddingRefused(
                 f"{self.model!r} cannot embed: {fault.reason}.",
@@ -193,9 +195,9 @@ class OllamaEmbedder:
             )
         return len(row)
 
-    def _load(self, budget: Budget) -> None:
-        contract = self._current(self._identity_budget(), self._passage_budget())
-        answer = self._wire.ask(
+    def _load(self, wire: Wire, budget: Budget) -> None:
+        contract = self._known or self._ask_identity(wire, self._identity_budget(), budget)
+        answer = wire.ask(
             budget,
             "POST",
             "/api/embed",
@@ -207,7 +209,7 @@ class OllamaEmbedder:
             },
         )
         if answer.status != 200:  # the first servers with this path refused an empty input
-            BatchEmbedder(self._wire, contract, budget, "").run({0: PROBE}, 1)
+            BatchEmbedder(wire, contract, budget, "").run({0: PROBE}, 1)
 
     def _warm_up_aside(self) -> None:
         """Load the model in a thread of its own, unless one does so already."""
@@ -215,11 +217,14 @@ class OllamaEmbedder:
             return
 
         def load() -> None:
+            # Connections of its own: it may outlast `close`, which must not pull them away between two steps.
+            wire = self._make_wire()
             try:
-                self._load(Budget(call_s=self._passage_timeout_s, tries=1))
-            except (KnowledgeBankError, BatchFault, httpx.HTTPError, RuntimeError, OSError):
-                pass  # the next question will say what is wrong; closing ends this one
+                self._load(wire, Budget(call_s=self._passage_timeout_s, tries=1))
+            except KnowledgeBankError:
+                pass  # the next question will say what is wrong
             finally:
+                wire.close()
                 self._warming.release()
 
         threading.Thread(target=load, name="kb-warm-up", daemon=True).start()

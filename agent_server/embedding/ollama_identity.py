@@ -75,7 +75,7 @@ def ask_identity(wire: Wire, model: str, budget: Budget, measure: Callable[[int]
     query_prefix, passage_prefix = prefixes(model)
     return EmbedderIdentity(
         kind="ollama",
-        model=model,
+        model=full_name(model).removesuffix(":latest"),  # one model, one name, however it is written
         digest=digest,
         dimensions=width or measure(context),
         query_prefix=query_prefix,

@@ -12,7 +12,7 @@ from agent_server.embedding.ollama_host import is_loopback
 from agent_server.errors import EmbedderUnavailable, EmbeddingRefused
 
 #: The server, or a proxy before it, says "not now". 500 is not among them: it may be the text's fault.
-PASSING_STATUSES = frozenset({429, 502, 503, 504})
+PASSING_STATUSES = frozenset({408, 429, 502, 503, 504})
 #: A host that is there answers a connection within this; reading may take minutes while a model loads.
 CONNECT_TIMEOUT_S = 5.0
 LONGEST_PAUSE_S = 30.0

@@ -26,6 +26,7 @@ _ABBREVIATION = re.compile(
 _DOTTED = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]")
 _LAST_WORD = re.compile(r"[\w.]+\Z")
 _JOINER = "\u200d"
+_VIRAMA = 9  #: canonical combining class of marks that join two consonants
 _LOOK_AHEAD = 64  #: characters searched for the edge of a grapheme; no honest one is longer
 
 
@@ -94,7 +95,7 @@ def _grapheme_edge(text: str, at: int) -> bool:
     letter = text[at]
     if letter == _JOINER or text[at - 1] == _JOINER or "\U0001f3fb" <= letter <= "\U0001f3ff":
         return False
-    if unicodedata.category(letter).startswith("M"):
+    if unicodedata.category(letter).startswith("M") or unicodedata.combining(text[at - 1]) == _VIRAMA:
         return False
     if "\U0001f1e6" <= letter <= "\U0001f1ff":  # flags are pairs of regional indicators
         before = at

@@ -14,7 +14,7 @@ _NAMED = re.compile(
 )
 _FULL_WORDS = {"art.": "Article", "sec.": "Section", "pep": "PEP", "rfc": "RFC"}
 _DOTTED = re.compile(
-    r"(?P<number>(?:[A-Z]\.)?\d+(?:\.\d+)+[a-z]?(?:\([0-9A-Za-z]{1,4}\))*)\.?(?=[\s:)–—-]|\Z)"
+    r"(?P<number>(?:[A-Z]\.\d+(?:\.\d+)*|\d+(?:\.\d+)+)[a-z]?(?:\([0-9A-Za-z]{1,4}\))*)\.?(?=[\s:)–—-]|\Z)"
 )
 _PLAIN = re.compile(r"(?P<number>\d{1,5})(?:[.):]|\s*[–—-](?=\s)|(?=\s))(?=\s|\Z)")
 _ROMAN = re.compile(r"(?P<number>[IVX]{1,7}|[A-H])\.(?=\s)")

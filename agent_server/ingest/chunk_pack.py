@@ -99,10 +99,14 @@ class Packer:
             self._open = None
 
     def path(self, group: Group) -> tuple[str, ...]:
-        """The path of the first block that is not a heading, else of the last heading."""
+        """The path of the first block that is not a heading, else of the last heading.
+
+        What stands above the first heading of the document has no path and takes that of what follows it.
+        """
         for atom in group.atoms:
-            if self.blocks[atom.block].kind != "heading":
-                return self.blocks[atom.block].heading_path
+            block = self.blocks[atom.block]
+            if block.kind != "heading" and block.heading_path:
+                return block.heading_path
         return self.blocks[group.atoms[-1].block].heading_path
 
     def _cut(self, atom: Atom) -> list[Atom]:

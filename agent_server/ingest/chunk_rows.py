@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from agent_server.ingest.chunk_cut import Cut, trim, words
 
 _FENCE = re.compile(r"((?:[ \t]|>|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}|~{3,})")
-_CELL_EDGE = re.compile(r"(?:\\.|[^\\|])*+\|", re.DOTALL)  # a pipe behind a backslash is a letter of the cell
+_ESCAPE_OR_PIPE = re.compile(r"\\.|\|", re.DOTALL)  # a pipe behind a backslash is a letter of the cell
 _DELIMITER = re.compile(r":?-+:?")
+_PLAIN_RULE = re.compile(r"[-=]{2,}(?:[ \t]+[-=]{2,})*")
 _SIMPLE_BORDER = re.compile(r"[ \t]*=+(?:[ \t]+=+)*[ \t]*")
+
+Line = tuple[int, int]  #: offsets of a line or row
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +25,9 @@ class Parts:
     closed: bool = True  #: whether the last stretch holds the closing line itself
 
 
-def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _lines(text: str, start: int, end: int) -> list[Line]:
     """The lines that are not blank, indentation kept, blanks at their ends left out."""
-    found: list[tuple[int, int]] = []
+    found: list[Line] = []
     at = start
     while at < end:
         stop = text.find("\n", at, end)
@@ -36,19 +39,20 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return found
 
 
-def cells(line: str) -> list[str]:
-    """The cells of a Markdown table row, trimmed; `\\|` stays inside its cell."""
-    parts: list[str] = []
-    at = 0
-    for found in _CELL_EDGE.finditer(line):
-        parts.append(line[at : found.end() - 1].strip())
-        at = found.end()
-    parts.append(line[at:].strip())
-    if parts and not parts[0]:
-        parts = parts[1:]
-    if parts and not parts[-1]:
-        parts = parts[:-1]
-    return parts
+def _cell_edges(text: str, start: int, end: int) -> list[int]:
+    """Offsets after every pipe that separates cells."""
+    return [found.end() for found in _ESCAPE_OR_PIPE.finditer(text, start, end) if found[0] == "|"]
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line is the rule below a header: `|:---|---:|`, or `-----  ----` in plain text."""
+    line = line.strip(" \t>")
+    if _PLAIN_RULE.fullmatch(line):
+        return True
+    edges = _cell_edges(line, 0, len(line))
+    cells = [line[lo:hi].strip(" \t|") for lo, hi in zip([0, *edges], [*edges, len(line)], strict=True)]
+    marked = [cell for cell in cells if cell]
+    return bool(marked) and all(_DELIMITER.fullmatch(cell) for cell in marked)
 
 
 def _row_cuts(text: str, lo: int, hi: int, size: int) -> Iterator[Cut]:
@@ -57,8 +61,7 @@ def _row_cuts(text: str, lo: int, hi: int, size: int) -> Iterator[Cut]:
         yield Cut(lo, hi, True)
         return
     at = lo
-    edges = [found.end() for found in _CELL_EDGE.finditer(text, lo, hi)]
-    for edge in (*edges, hi):
+    for edge in (*_cell_edges(text, lo, hi), hi):
         low, high = trim(text, at, edge)
         if high - low > size // 4:
             yield from (Cut(a, b, a == lo) for a, b in words(text, low, high, size))
@@ -94,9 +97,9 @@ def cut_code(text: str, start: int, end: int, size: int) -> Parts:
     return Parts(cuts, first_line + "\n" if len(first_line) <= size else "", closing, closed)
 
 
-def _grid_rows(text: str, lines: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int]:
+def _grid_rows(text: str, lines: list[Line]) -> tuple[list[Line], int]:
     """Rows of a grid (`+---+` between rows), each with the border below it; how many make the header."""
-    rows: list[tuple[int, int]] = []
+    rows: list[Line] = []
     head = 0
     begun = lines[0][0]
     for lo, hi in lines[1:]:
@@ -111,10 +114,10 @@ def _grid_rows(text: str, lines: list[tuple[int, int]]) -> tuple[list[tuple[int,
     return rows, head
 
 
-def _simple_rows(text: str, lines: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int]:
+def _simple_rows(text: str, lines: list[Line]) -> tuple[list[Line], int]:
     """Rows of a table ruled by `===  ===`: a line whose first column is blank continues the row above it."""
     indent = len(text[lines[0][0] : lines[0][1]]) - len(text[lines[0][0] : lines[0][1]].lstrip())
-    rows: list[tuple[int, int]] = []
+    rows: list[Line] = []
     borders: list[int] = []
     for lo, hi in lines:
         if _SIMPLE_BORDER.fullmatch(text, lo, hi):
@@ -127,25 +130,50 @@ def _simple_rows(text: str, lines: list[tuple[int, int]]) -> tuple[list[tuple[in
     return rows, head
 
 
+def _directive_rows(text: str, lines: list[Line]) -> tuple[list[Line], int]:
+    """Rows of `.. list-table::` and its like; the header is the directive, its options and what they name."""
+    options = 1
+    while options < len(lines) and text[lines[options][0] : lines[options][1]].lstrip().startswith(":"):
+        options += 1
+    top, rest = [(lines[0][0], lines[options - 1][1])], lines[options:]
+    if not rest:
+        return top, 0
+    if not text[rest[0][0] : rest[0][1]].lstrip().startswith("* -"):
+        bare = text[rest[0][0] : rest[0][1]].lstrip()
+        if bare.startswith(("+-", "+=")) or _SIMPLE_BORDER.fullmatch(bare):
+            rows, head = _rows(text, rest)
+            return top + rows, head + 1
+        return top + rest, 1
+    items: list[Line] = []
+    for lo, hi in rest:
+        if text[lo:hi].lstrip().startswith("* -") or not items:
+            items.append((lo, hi))
+        else:
+            items[-1] = (items[-1][0], hi)
+    headed = ":header-rows:" in text[top[0][0] : top[0][1]] and len(items) > 1
+    return top + items, 1 + headed
+
+
+def _rows(text: str, lines: list[Line]) -> tuple[list[Line], int]:
+    """The rows of a table in whatever notation, rules with the rows they belong to, and how many are header."""
+    first = text[lines[0][0] : lines[0][1]].lstrip()
+    if first.startswith(".. "):
+        return _directive_rows(text, lines)
+    if first.startswith(("+-", "+=")):
+        return _grid_rows(text, lines)
+    if _SIMPLE_BORDER.fullmatch(first):
+        return _simple_rows(text, lines)
+    ruled = len(lines) > 1 and _is_rule(text[lines[1][0] : lines[1][1]])
+    return lines, 2 if ruled else 1
+
+
 def cut_table(text: str, start: int, end: int, size: int) -> Parts:
     """Rows, each whole where it fits. The prelude is the header: up to the rule below it, or the first row."""
     lines = _lines(text, start, end)
     if not lines:
         return Parts(())
-    first = text[lines[0][0] : lines[0][1]]
-    tail = 0
-    if first.lstrip().startswith(("+-", "+=")):
-        rows, head = _grid_rows(text, lines)
-    elif _SIMPLE_BORDER.fullmatch(first):
-        rows, head = _simple_rows(text, lines)
-        tail = int(len(rows) > 1)
-    else:
-        rows = lines
-        ruled = len(lines) > 1 and all(
-            _DELIMITER.fullmatch(cell)
-            for cell in cells(text[lines[1][0] : lines[1][1]].lstrip(" \t>")) or [""]
-        )
-        head = 2 if ruled else 1
+    rows, head = _rows(text, lines)
+    border = bool(_SIMPLE_BORDER.fullmatch(text, *rows[-1]))
     prelude = text[rows[0][0] : rows[head - 1][1]] + "\n" if 0 < head < len(rows) else ""
-    cuts = _with_edges(text, rows, head, tail, size)
+    cuts = _with_edges(text, rows, head, int(border), size)
     return Parts(cuts, prelude if len(prelude) <= size else "")

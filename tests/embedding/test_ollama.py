@@ -138,7 +138,7 @@ def test_only_the_one_endpoint_is_ever_asked_for_vectors(
 # B86, B87, quirk 3: a text that spoils its batch
 
 
-@pytest.mark.parametrize("old", [None, "0.5", "0.11"])
+@pytest.mark.parametrize("old", [None, "0.3", "0.5", "0.11"])
 def test_a_text_that_gives_nan_is_recorded_and_the_others_are_stored(
     double: OllamaDouble, embedder: OllamaEmbedder, old: str | None
 ) -> None:

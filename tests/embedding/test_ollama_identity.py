@@ -6,6 +6,7 @@ import pytest
 
 from agent_server.embedding import EmbedderIdentity, check_contract
 from agent_server.embedding.ollama import OllamaEmbedder
+from agent_server.embedding.ollama_batch import PROBE
 from agent_server.embedding.ollama_texts import halves, is_blank, prefixes
 from agent_server.errors import ContractMismatch, EmbedderUnavailable, EmbeddingRefused
 from tests.ollama_double import Model, OllamaDouble
@@ -51,9 +52,9 @@ def test_it_is_asked_once(double: OllamaDouble) -> None:
     assert double.paths() == ["/api/tags", "/api/show", "/api/embed"]
 
 
-@pytest.mark.parametrize("name", ["nomic-embed-text", "nomic-embed-text:latest", "Nomic-Embed-Text"])
+@pytest.mark.parametrize("name", ["nomic-embed-text", "nomic-embed-text:latest", "Nomic-Embed-Text:Latest"])
 def test_a_name_is_found_with_and_without_its_tag_in_any_case(double: OllamaDouble, name: str) -> None:
-    assert identity(double.url, name).dimensions == 768
+    assert identity(double.url, name) == identity(double.url, MODEL)
 
 
 def test_an_unknown_model_says_how_to_get_it_and_is_not_asked_for_twice(double: OllamaDouble) -> None:
@@ -116,6 +117,15 @@ def test_a_foreign_host_name_refused_by_the_server_is_explained(double: OllamaDo
 def test_a_server_without_capabilities_is_used(double: OllamaDouble) -> None:
     double.fault(old="0.5")
     assert identity(double.url).dimensions == 768
+
+
+def test_a_server_that_tells_no_width_is_measured_and_warmed_up_with_a_word(double: OllamaDouble) -> None:
+    double.fault(old="0.3")
+    client = OllamaEmbedder(double.url, MODEL)
+    assert client.identity().dimensions == 768
+    client.warm_up()
+    client.close()
+    assert double.embeds() == [[PROBE], [], [PROBE]]
 
 
 def test_a_proxy_page_is_unavailable(double: OllamaDouble) -> None:

@@ -64,8 +64,9 @@ def test_a_blank_question_is_refused_before_anything_is_asked(
 
 def test_a_load_that_holds_back_the_headers_is_given_up_in_time(double: OllamaDouble, make: Make) -> None:
     double.fault(cold=30)
-    error = late(make(0.2), 0.2)
-    assert "/api/embed" in str(error)
+    embedder = make(0.2)
+    embedder.identity()
+    assert "/api/embed" in str(late(embedder, 0.2))
 
 
 def test_the_next_question_finds_the_model_loaded_although_giving_up_aborts_the_load(
@@ -73,6 +74,7 @@ def test_the_next_question_finds_the_model_loaded_although_giving_up_aborts_the_
 ) -> None:
     double.fault(cold=30)
     embedder = make(0.2)
+    embedder.identity()
     late(embedder, 0.2)
     double.wait_until(lambda: double.state.aborted and [] in double.embeds() and double.state.loading)
     double.finish_loads()
@@ -94,12 +96,12 @@ def test_a_server_that_stalls_anywhere_is_named_with_what_was_waited_for(
     double: OllamaDouble, make: Make, path: str
 ) -> None:
     double.fault(stall=30, path=path)
-    assert path in str(late(make(0.1), 0.1))
+    assert f"{double.url}{path}" in late(make(0.4), 0.4).details["waited_for"]
 
 
 def test_headers_that_dribble_in_are_given_up_in_time(double: OllamaDouble, make: Make) -> None:
     double.fault(dribble=0.02, path="/api/tags")
-    assert "waited for GET" in str(late(make(0.15), 0.15))
+    assert "waited for GET" in str(late(make(0.2), 0.2))
 
 
 def test_nobody_listening_is_told_at_once() -> None:

@@ -80,6 +80,18 @@ def test_a_tiny_introduction_stays_with_the_deeper_section_below_it() -> None:
     assert chunk.heading_path == ("A",)
 
 
+def test_a_line_above_the_first_heading_takes_the_path_of_what_follows() -> None:
+    doc = document(
+        ("paragraph", ".. _anchor:"),
+        ("heading", "1 Scope", 1),
+        ("paragraph", SENTENCE),
+        ("heading", "1.1 X", 2),
+    )
+    first = chunk_document(doc)[0]
+    assert first.text.startswith(".. _anchor:\n\n1 Scope\n\nThe clerk")
+    assert (first.heading_path, first.label) == (("1 Scope",), "1")
+
+
 def test_a_tiny_section_is_not_merged_with_its_neighbour() -> None:
     doc = document(
         ("heading", "## A", 2), ("paragraph", "Short."), ("heading", "## B", 2), ("paragraph", "Also.")
@@ -188,9 +200,9 @@ def test_indentation_of_the_first_line_stays() -> None:
         "    - inner item",
         "    x = 1\n    y = 2",
     ]
-    text = "Intro.\n\n    y = 2"
-    bare = Document("t", text, (Block("paragraph", 0, 6, ()), Block("code", 12, 17, ())))
-    assert [c.text for c in chunk_document(bare, size=10, overlap=0)] == ["Intro.", "    y = 2"]
+    text = "Introduction.\n\n    y = 2"
+    bare = Document("t", text, (Block("paragraph", 0, 13, ()), Block("code", 19, 24, ())))
+    assert [c.text for c in chunk_document(bare, size=16, overlap=0)] == ["Introduction.", "    y = 2"]
 
 
 # --- code and tables ----------------------------------------------------------------------------------------
@@ -255,18 +267,27 @@ def test_a_row_too_long_for_a_chunk_is_cut_at_cells_but_not_at_an_escaped_pipe()
     ("head", "row"),
     [
         ("=====  =====\nCode   Fee\n=====  =====\n", "A{:03}   low\n       and more\n"),
+        ("  Code   Fee\n  -----  -----\n", "  A{:03}   low and more\n"),
+        (
+            ".. list-table:: Fees\n   :header-rows: 1\n\n   * - Code\n     - Fee\n",
+            "   * - A{:03}\n     - low\n",
+        ),
+        (
+            ".. table:: Fees\n\n   =====  =====\n   Code   Fee\n   =====  =====\n",
+            "   A{:03}   low\n          and more\n",
+        ),
         ("+------+------+\n| Code | Fee  |\n+======+======+\n", "| A{:03} | low  |\n+------+------+\n"),
     ],
 )
-def test_tables_of_restructured_text_repeat_their_header_too(head: str, row: str) -> None:
+def test_tables_in_other_notations_repeat_their_header_too(head: str, row: str) -> None:
     table = head + "".join(row.format(n) for n in range(40)) + ("=====  =====" if head[0] == "=" else "")
-    doc = document(("table", table.strip()))
+    doc = document(("table", table.rstrip()))
     chunks = chunk_document(doc, size=300, overlap=0)
     slices_hold(doc, chunks)
     assert covered(doc, chunks)
     assert {c.prelude for c in chunks[1:]} == {head}
-    body = [c.text.removeprefix(head) for c in chunks]
-    assert all(b.startswith(("A", "| A")) for b in body)
+    body = [c.text.removeprefix(head).strip() for c in chunks]
+    assert all(b.startswith(("A", "| A", "* - A")) for b in body)
 
 
 # --- odd input ----------------------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ def embed(
         raise Refused(
             400, "json: cannot unmarshal string into Go struct field EmbedRequest.dimensions of type int"
         )
+    if old == "0.3" and not given:
+        raise Refused(400, "missing input")
     inputs = [given] if isinstance(given, str) and given else given or []
     if not isinstance(inputs, list) or not all(isinstance(x, str) for x in inputs):
         raise Refused(400, "invalid input type")
@@ -104,7 +106,7 @@ def embed(
             rows = vectors(model, texts, with_)
         finally:
             with_lock.release()
-        if 0 < dimensions < model.dimensions and old not in ("0.2", "0.5", "0.11"):
+        if 0 < dimensions < model.dimensions and not old:
             rows = unit(rows[:, :dimensions])
         counted = sum(count_tokens(t) + model.special_tokens for t in texts)
         return {
@@ -217,7 +219,7 @@ def _runner_faults(state: State, model: Model, text: str, old: str) -> None:
 
 def _in_words_of(old: str, now: str, then: str) -> str:
     """The error text of the dialect; an empty one becomes `{"error":{}}`."""
-    return "" if old == "0.5" else then if old else now
+    return {"": now, "0.5": "", "0.3": "failed to generate embedding"}.get(old, then)
 
 
 def _shape_faults(state: State, rows: list[list[Any]]) -> list[list[Any]]:

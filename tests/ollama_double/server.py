@@ -18,7 +18,7 @@ from tests.ollama_double.state import ClientGone, Recorded, Refused, State
 
 GET_PATHS = frozenset({"/", "/api/version", "/api/tags", "/api/ps"})
 POST_PATHS = frozenset({"/api/show", "/api/embed", "/api/embeddings", "/api/chat", "/v1/embeddings"})
-VERSIONS = {"0.2": "0.2.8", "0.5": "0.5.7", "0.11": "0.11.10"}
+VERSIONS = {"0.2": "0.2.8", "0.3": "0.3.14", "0.5": "0.5.7", "0.11": "0.11.10"}
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -174,7 +174,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not name:
             raise Refused(400, "model is required")
         model = embed.find(self.server.state, name, f"model '{full_name(str(name))}' not found")
-        self._send_json(record, 200, model.show(capabilities=old not in ("0.2", "0.5"), info=old != "0.2"))
+        self._send_json(
+            record,
+            200,
+            model.show(capabilities=old not in ("0.2", "0.3", "0.5"), info=old not in ("0.2", "0.3")),
+        )
 
     def _error(self, path: str, refused: Refused) -> dict[str, Any]:
         if path.startswith("/v1/"):

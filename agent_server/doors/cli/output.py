@@ -24,10 +24,12 @@ _WIDEST = 110
 
 
 def prepare_streams() -> None:
-    """Characters that the terminal's encoding lacks are shown escaped instead of ending the program."""
+    """Characters that an encoding lacks are shown escaped or replaced instead of ending the program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
 
 
 def emit(value: Any) -> None:

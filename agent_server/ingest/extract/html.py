@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from lxml import etree
 
@@ -9,7 +10,7 @@ from agent_server.ingest.extract.shared import TextBuilder, dated_note, make_doc
 from agent_server.ingest.hygiene import clean, clean_line, decode
 from agent_server.models import BlockKind, Document, Rejected, SourceFile
 
-_Node = etree._Element
+_Node: TypeAlias = etree._Element
 
 _SKIPPED_TAGS = """
     script style template noscript nav aside head label button input select textarea option datalist progress meter
@@ -306,7 +307,7 @@ def extract_html(file: SourceFile) -> Document | Rejected:
         file,
         walker.out.text,
         walker.out.spans,
-        title=clean_line("".join(title.itertext())) if title is not None else "",
+        title=clean_line("".join(map(str, title.itertext()))) if title is not None else "",
         dated=dated,
         metadata=metadata,
         notes=notes + walker.out.notes,

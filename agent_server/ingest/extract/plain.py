@@ -14,7 +14,7 @@ from agent_server.ingest.extract.headings import (
 )
 from agent_server.ingest.extract.shared import Span, make_document, parse_date, readable_name
 from agent_server.ingest.hygiene import clean, decode
-from agent_server.models import Document, Rejected, SourceFile
+from agent_server.models import BlockKind, Document, Rejected, SourceFile
 
 _UNDERLINE = re.compile(r"\s*([=\-~^*#_+])\1{2,}\s*")
 _RULE_ROW = re.compile(r"\s*[-=]{2,}(?:\s+[-=]{2,})+\s*|\s*\|?[\s:|+-]*-[\s:|+-]*\|[\s:|+-]*")
@@ -77,7 +77,7 @@ def _body(group: list[Line]) -> list[Span]:
     cuts = [0] + [i for i, line in enumerate(group) if i and is_list_item(line.text)] + [len(group)]
     spans: list[Span] = []
     for first, last in pairwise(cuts):
-        kind = "list_item" if is_list_item(group[first].text) else "paragraph"
+        kind: BlockKind = "list_item" if is_list_item(group[first].text) else "paragraph"
         spans.append(Span(kind, group[first].start, group[last - 1].end))
     return spans
 

@@ -278,14 +278,14 @@ def extract_rst(file: SourceFile) -> Document | Rejected:
     dated = parse_date(_pep_date(raw_date)) if raw_date else None
     if raw_date and dated is None:
         notes += (dated_note("date", raw_date),)
-    title = small.get("title", "")
-    if title and small.get("pep"):
-        title = f"PEP {small['pep']}: {title}"
+    name = small.get("title", "")
+    if name and small.get("pep"):
+        name = f"PEP {small['pep']}: {name}"
     return make_document(
         file,
         text,
         spans,
-        title=title,
+        title=name,
         dated=dated,
         retired=is_true(small.get("retired", False)),
         metadata={key: value for key, value in values.items() if key.lower() not in {"title", "retired"}},

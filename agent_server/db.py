@@ -22,6 +22,8 @@ from agent_server.settings import Settings
 Conn = Connection[TupleRow]
 POOL_SIZE = 4
 CONNECT_TIMEOUT_S = 5
+#: libpq gives no SQLSTATE for a refused login: its words are all there is.
+_LOGIN_REFUSED = ("password authentication failed", "does not exist", "not permitted to log in", "permission denied")
 
 
 class Database:
@@ -114,7 +116,7 @@ class Database:
             )
         except psycopg.OperationalError as error:
             text = str(error).strip().splitlines()[-1]
-            if role and ("password authentication failed" in str(error) or "does not exist" in str(error)):
+            if role and any(words in str(error) for words in _LOGIN_REFUSED):
                 raise ReaderLoginFailed(
                     f"role {role} cannot log in: {text}",
                     hint="Run `kb db roles`: it makes missing reader roles and sets their passwords to this "

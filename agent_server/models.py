@@ -110,7 +110,11 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage as it will be stored: `text == document.text[char_start:char_end]` unless `prelude` is set."""
+    """A passage as it will be stored: `document.text[char_start:char_end]` verbatim.
+
+    A part of a long table or fence can be read alone: its text is `prelude`, then the slice, then a fence's closing
+    line.
+    """
 
     index: int
     text: str

@@ -63,7 +63,7 @@ class Settings(BaseSettings):
         300.0, gt=0, description="Longest wait for a batch of passages, model loading included."
     )
     query_timeout_s: float = Field(
-        1.5, gt=0, description="Longest wait for a question's vector; then the lexical arm answers alone."
+        1.0, gt=0, description="Longest wait for a question's vector; then the lexical arm answers alone."
     )
     statement_timeout_s: float = Field(10.0, gt=0, description="Longest a search statement may run in Postgres.")
     max_file_bytes: int = Field(256 * 1024 * 1024, ge=1024, description="Files larger than this are too_large.")

@@ -60,7 +60,7 @@ def _some_postgres() -> Iterator[str]:
         yield given
         return
     with contextlib.suppress(ImportError):
-        from testcontainers.postgres import PostgresContainer
+        from testcontainers.postgres import PostgresContainer  # noqa: PLC0415  not installed everywhere
 
         if _docker_answers():
             with PostgresContainer("pgvector/pgvector:pg17", driver=None) as container:
@@ -78,11 +78,11 @@ def _some_postgres() -> Iterator[str]:
 
 
 def _docker_answers() -> bool:
-    import docker
+    import docker  # noqa: PLC0415  not installed everywhere
 
     try:
         docker.from_env(timeout=2).ping()
-    except Exception:
+    except Exception:  # noqa: BLE001  whatever is wrong with it, it does not answer
         return False
     return True
 

@@ -47,7 +47,7 @@ class OllamaEmbedder:
         url: str,
         model: str,
         *,
-        query_timeout_s: float = 1.5,
+        query_timeout_s: float = 1.0,
         passage_timeout_s: float = 300.0,
         tries: int = 4,
         sleep: Callable[[float], None] = time.sleep,

@@ -5,16 +5,21 @@ from collections.abc import Sequence
 
 CONTEXT_CHARS = 200
 _SEPARATOR = " > "
-_NUMBER = r"\d+(?:[.\-–]\d+)*[a-z]?(?:\([0-9A-Za-z]{1,4}\))*"
-_PARAGRAPH = re.compile(r"§{1,2}\s*(?P<number>\d[\w.\-–]*\w|\d)(?P<sub>(?:\([0-9A-Za-z]{1,5}\))*)")
+_SUB = r"(?:\([0-9A-Za-z]{1,5}\))*"
+_BREAK = r"(?=[\s.:,;)\]–—]|\Z)"
+_CODE_OF_LAW = re.compile(
+    r"\A\d+\s+(?:C\.?F\.?R\.?|U\.?S\.?C\.?)(?:\s+|\Z)"
+)  # "12 CFR Part 1002": the 12 names the book
+_PARAGRAPH = re.compile(rf"§{{1,2}}\s*(?P<number>\d[\w.\-–]*\w|\d)(?P<sub>{_SUB})")
 _NAMED = re.compile(
     r"(?P<word>article|art\.|section|sec\.|part|subpart|chapter|appendix|annex|schedule|policy|rule|regulation|"
-    rf"title|recital|clause|exhibit|pep|rfc|supplement)\s+(?P<number>{_NUMBER}|[IVXLCDM]+|[A-Z]{{1,2}})(?![\w])",
+    r"title|recital|clause|paragraph|exhibit|form|circular|pep|rfc|supplement)\s+"
+    rf"(?P<number>\d+(?:[.\-–]\d+)*[a-z]?{_SUB}|[A-Z]{{1,5}}-?\d+(?:\.\d+)*|[IVXLCDM]+|[A-Z]{{1,2}}){_BREAK}",
     re.IGNORECASE,
 )
 _FULL_WORDS = {"art.": "Article", "sec.": "Section", "pep": "PEP", "rfc": "RFC"}
 _DOTTED = re.compile(
-    r"(?P<number>(?:[A-Z]\.\d+(?:\.\d+)*|\d+(?:\.\d+)+)[a-z]?(?:\([0-9A-Za-z]{1,4}\))*)\.?(?=[\s:)–—-]|\Z)"
+    rf"(?P<number>(?:[A-Z]\.\d+(?:\.\d+)*|\d+(?:\.\d+)+[a-z]?|[A-Z]{{1,3}}-\d+|\d+[a-z]?(?=\(\w)){_SUB}){_BREAK}"
 )
 _PLAIN = re.compile(r"(?P<number>\d{1,5})(?:[.):]|\s*[–—-](?=\s)|(?=\s))(?=\s|\Z)")
 _ROMAN = re.compile(r"(?P<number>[IVX]{1,7}|[A-H])\.(?=\s)")
@@ -23,12 +28,12 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 def number_of(heading: str) -> str:
     """The numbering at the beginning of a heading: "4.2", "§ 1002.9", "Article 6", "Appendix B"; "" without."""
-    heading = " ".join(heading.split())
+    heading = _CODE_OF_LAW.sub("", " ".join(heading.split()), count=1)
     if found := _PARAGRAPH.match(heading):
         return f"§ {found['number']}{found['sub']}"
     if found := _NAMED.match(heading):
         word, number = found["word"].lower(), found["number"]
-        if number.isalpha() and not number.isupper():
+        if not number.isdigit() and number[:1].islower():
             return ""  # "Part of", "Title in": words, not numbers
         return f"{_FULL_WORDS.get(word, word.capitalize())} {number}"
     if found := _DOTTED.match(heading):

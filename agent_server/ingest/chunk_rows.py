@@ -126,7 +126,7 @@ def _simple_rows(text: str, lines: list[Line]) -> tuple[list[Line], int]:
             rows[-1] = (rows[-1][0], hi)
             continue
         rows.append((lo, hi))
-    head = borders[1] + 1 if len(borders) > 2 else 1
+    head = borders[1] + 1 if len(borders) > 1 and borders[1] < len(rows) - 1 else 1
     return rows, head
 
 

@@ -128,10 +128,12 @@ def decode(data: bytes) -> str:
     ):
         if data.startswith(mark):
             return data.decode(encoding, "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
+    # Some programs write surrogates as if they were letters; `clean` joins or replaces them.
+    for errors in ("strict", "surrogatepass"):
+        try:
+            return data.decode("utf-8-sig", errors)
+        except UnicodeDecodeError:
+            continue
     almost = _almost_utf8(data)
     if almost is not None:
         return almost.removeprefix("\ufeff")

@@ -56,6 +56,7 @@ _HTML_PAGE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>]|<head[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
+_BLANK_BYTES = b"\x00 \t\r\n\v\f"
 _TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _MAX_CONTROL_SHARE = 0.02
@@ -142,10 +143,11 @@ def _read(path: Path, max_bytes: int) -> bytes | tuple[FileStatus, str, int]:
     except OSError as error:
         status = FileStatus.REJECTED if error.errno == errno.ELOOP else FileStatus.FAILED
         return status, f"cannot be opened: {error.strerror or error}", 0
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        return FileStatus.REJECTED, "is not a regular file", 0
     with os.fdopen(handle, "rb") as stream:
-        about = os.fstat(stream.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            return FileStatus.REJECTED, "is not a regular file", 0
         if about.st_size > max_bytes:
             return FileStatus.TOO_LARGE, _over(about.st_size, max_bytes), about.st_size
         try:
@@ -155,6 +157,20 @@ def _read(path: Path, max_bytes: int) -> bytes | tuple[FileStatus, str, int]:
     if len(data) > max_bytes:  # it grew after the look at its size
         return FileStatus.TOO_LARGE, _over(len(data), max_bytes), len(data)
     return data
+
+
+def _has_link(path: Path, root: Path) -> bool:
+    """Whether the file, or a folder between the root and it, is a symbolic link. The root itself may be one."""
+    try:
+        parts = path.relative_to(root).parts
+    except ValueError:
+        return path.is_symlink()
+    at = root
+    for part in parts:
+        at = at / part
+        if at.is_symlink():
+            return True
+    return False
 
 
 def _over(size: int, limit: int) -> str:
@@ -171,11 +187,13 @@ def read_source(path: Path, root: Path, *, max_bytes: int) -> SourceFile | Rejec
     try:
         real_root = root.resolve(strict=True)
         real = path.resolve(strict=True)
-        link = path.is_symlink()
+        link = _has_link(path, root)
     except (OSError, RuntimeError) as error:
         return Rejected(source, FileStatus.FAILED, f"cannot be found: {error}")
     if link:
-        return Rejected(source, FileStatus.REJECTED, "is a symbolic link; links are not followed")
+        return Rejected(
+            source, FileStatus.REJECTED, "is or lies behind a symbolic link; links are not followed"
+        )
     if not real.is_relative_to(real_root):
         return Rejected(source, FileStatus.REJECTED, "lies outside of its root folder")
     source = source_name(real, real_root)
@@ -190,7 +208,7 @@ def _judge(path: Path, source: str, data: bytes) -> SourceFile | Rejected:
     """What bytes with this name are to be read as."""
     digest = hashlib.sha256(data).hexdigest()
     size = len(data)
-    if not data.strip():
+    if not data.strip(_BLANK_BYTES):
         reason = "holds nothing but blanks" if data else "has no bytes"
         return Rejected(source, FileStatus.EMPTY, reason, digest, size)
     extension = _extension(path)

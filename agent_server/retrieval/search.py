@@ -113,8 +113,8 @@ def _embed(run: Run, query: str, embedder: Embedder | None, clock: Callable[[], 
         run.degraded.append(Degraded("dense", "no embedder was asked for"))
         return ""
     try:
+        vector = embedder.embed_query(query)  # first: it keeps to the search's time limit and learns the identity
         check_contract(run.collection.contract, embedder.identity())
-        vector = embedder.embed_query(query)
     except (EmbedderUnavailable, EmbeddingRefused) as error:
         run.degraded.append(Degraded("dense", error.message))
         return ""

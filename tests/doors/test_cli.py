@@ -214,7 +214,8 @@ def test_an_empty_collection_says_so(kb: Kb) -> None:
 def test_an_unknown_collection_is_the_same_error_everywhere(bank: Kb) -> None:
     commands = [
         "search nope x", "files nope", "ingest nope .", "remove nope x", "stats nope", "trace list nope",
-        "trace show nope", "collection show nope", "collection drop nope --yes", "db psql nope", "mcp --collection nope",
+        "trace show nope", "collection show nope", "collection drop nope --yes", "db psql nope",
+        "mcp --collection nope",
     ]  # fmt: skip
     for command in commands:
         said = bank(*command.split(), "--json")

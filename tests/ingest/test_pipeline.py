@@ -217,7 +217,8 @@ def test_of_equal_passages_the_one_of_highest_authority_stands_for_them(
     database: Database, sync: Sync, folder: Path
 ) -> None:
     (folder / "source_authority.json").write_text(
-        '{"tiers": {"top": 1.0, "low": 0.1}, "rules": [{"source": "z/**", "tier": "top"}, {"source": "**", "tier": "low"}]}'
+        '{"tiers": {"top": 1.0, "low": 0.1},'
+        ' "rules": [{"source": "z/**", "tier": "top"}, {"source": "**", "tier": "low"}]}'
     )
     (folder / "z").mkdir()
     (folder / "z" / "rule.txt").write_text((folder / "b.txt").read_text())

@@ -13,7 +13,7 @@ from agent_server.retrieval import lexical
 from tests.corpus import File, fill
 
 DATA = os.environ.get("KB_TEST_DATA", "")
-COMMON = ("the", "use", "system", "method", "result", "time", "data", "provide", "require", "relevant", "person", "study")
+COMMON = "the use system method result time data provide require relevant person study".split()
 DEPTH = 20
 
 pytestmark = [

@@ -8,7 +8,7 @@ from lxml import etree
 
 from agent_server.ingest.extract.shared import TextBuilder, dated_note, make_document, parse_date
 from agent_server.ingest.hygiene import clean, clean_line, decode
-from agent_server.models import BlockKind, Document, Rejected, SourceFile
+from agent_server.models import BlockKind, Document, FileStatus, Rejected, SourceFile
 
 _Node: TypeAlias = etree._Element
 
@@ -299,6 +299,13 @@ def extract_html(file: SourceFile) -> Document | Rejected:
     dated = parse_date(raw_date) if raw_date else None
     if raw_date and dated is None:
         notes += (dated_note("date", raw_date),)
+    if any("depth" in error.message for error in parser.error_log):
+        if not walker.out.text:
+            reason = "elements are nested deeper than the parser reads"
+            return Rejected(
+                file.source, FileStatus.DAMAGED, reason, file.sha256, file.size_bytes, file.media_type
+            )
+        notes += ("some elements are nested too deep and were not read",)
     title = root.find(".//head/title")
     metadata: dict[str, str] = {key: meta[key] for key in _KEPT if key in meta}
     if root.get("lang"):

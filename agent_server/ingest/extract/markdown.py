@@ -24,7 +24,7 @@ _KINDS: dict[str, BlockKind] = {
     "html_block": "paragraph",
     "hr": "paragraph",
 }
-_CONTAINERS = frozenset({"blockquote_open", "bullet_list_open", "ordered_list_open"})
+_HEADING_CHARS = 250
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, tuple[str, ...]]:
@@ -38,12 +38,19 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, tuple[str, ..
         if not re.match(r"\s*[\w-]+\s*:", found[1]):
             return {}, text, ()  # two rules with text between them
         problem = " ".join(str(error).split())[:120]
-        return {}, text[found.end() :], (f"front matter could not be read as YAML: {problem}",)
+        note = f"front matter could not be read as YAML, taken line by line: {problem}"
+        return _plain_values(found[1]), text[found.end() :], (note,)
     if values is None:
         return {}, text[found.end() :], ()
     if not isinstance(values, dict):
         return {}, text, ()
     return {str(key): value for key, value in values.items()}, text[found.end() :], ()
+
+
+def _plain_values(lines: str) -> dict[str, Any]:
+    """`name: value` lines of front matter that is no YAML, mostly for a colon in the title."""
+    found = (re.match(r"([A-Za-z][\w -]*?)\s*:\s*(.*?)\s*$", line) for line in lines.split("\n"))
+    return {match[1]: match[2].strip("\"'") for match in found if match}
 
 
 def inline_text(token: Token) -> str:
@@ -76,8 +83,13 @@ def _spans(text: str, tokens: list[Token]) -> list[Span]:
         elif token.type == "list_item_close":
             items.pop()
         elif token.map and token.type == "heading_open":
+            title = inline_text(tokens[index + 1])
             start, end = at(token.map[0]), at(token.map[1])
-            spans.append(Span("heading", start, end, int(token.tag[1:]), inline_text(tokens[index + 1])))
+            # In a quote or an item it names nothing outside; a whole paragraph above a rule is no name at all.
+            if token.level == 0 and title and len(title) <= _HEADING_CHARS:
+                spans.append(Span("heading", start, end, int(token.tag[1:]), title))
+            else:
+                spans.append(Span("list_item" if items else "paragraph", start, end))
         elif token.map and token.type in _KINDS:
             kind = _KINDS[token.type]
             if items and kind == "paragraph":

@@ -295,7 +295,7 @@ class Flow:
             return False
         if self._gap(index) > 1.45:
             return line.text[:1].islower() and not ended
-        short = len(above.text) < 0.75 * self.usual.width
+        short = len(above.text) < 0.8 * self.usual.width
         return not (short and ended and not line.text[:1].islower())
 
     def _set_levels(self) -> None:

@@ -187,9 +187,9 @@ def _join_rows(lines: list[PdfLine]) -> list[PdfLine]:
             if start is not None:
                 first = _merged(rows[start:])
                 del rows[start:]
-                first.cells.append(line.text)
+                first.cells += line.cells
                 first.text += " " + line.text
-                first.last_x = line.x
+                first.last_x = line.last_x
                 first.bottom = min(first.bottom or line.y, line.y)
                 rows.append(first)
                 continue
@@ -209,9 +209,20 @@ def _row_start(rows: list[PdfLine], line: PdfLine) -> int | None:
         row = rows[index]
         if row.y is None or line.y is None or row.x >= line.x or row.last_x >= line.x:
             return None
+        if index == len(rows) - 1 and len(row.cells) > 1 and _beside(rows, line):
+            return index
         if row.y >= line.y - 0.6 * line.size:
             return index if row.y <= line.y + 1.5 * line.size else None
     return None
+
+
+def _beside(rows: list[PdfLine], line: PdfLine) -> bool:
+    """Whether `line` begins a tall cell of the last row, whose other cells stand half way down."""
+    row = rows[-1]
+    above = rows[-2].bottom if len(rows) > 1 else None
+    if row.y is None or line.y is None or line.y - row.y > _MAX_ROW_LINES / 2 * line.size:
+        return False
+    return above is None or above > line.y
 
 
 def _merged(rows: list[PdfLine]) -> PdfLine:

@@ -64,7 +64,7 @@ def to_blocks(text: str, spans: Iterable[Span]) -> tuple[Block, ...]:
             level = min(max(span.level, 1), MAX_LEVEL)
             while open_headings and open_headings[-1][0] >= span.level:
                 open_headings.pop()
-            title = clean_line(span.title)[:_TITLE_CHARS] or clean_line(text[start:end])[:_TITLE_CHARS]
+            title = (clean_line(span.title) or clean_line(text[start:end]))[:_TITLE_CHARS].rstrip()
             open_headings.append((span.level, title))
         blocks.append(Block(span.kind, start, end, tuple(title for _, title in open_headings), level))
     return tuple(blocks)
@@ -160,7 +160,7 @@ def make_document(
     blocks = to_blocks(text, spans)
     name = clean_line(title) or first_heading(blocks) or readable_name(file.source)
     return Document(
-        title=name[:_TITLE_CHARS],
+        title=name[:_TITLE_CHARS].rstrip(),
         text=text,
         blocks=blocks,
         pages=pages,

@@ -9,9 +9,9 @@ from agent_server.catalog import Collection, get_collection
 from agent_server.db import Database, execute, fetch_one
 
 #: Adding a row to a standing HNSW index costs about this many times what the same row costs in a build of the whole
-#: index (ops/bench/hnsw_load.py measures it). The index is dropped when filling it row by row would cost more than
+#: index (ops/bench/load.py measures it). The index is dropped when filling it row by row would cost more than
 #: building it anew over all rows: new * COST > old + new.
-INSERT_COST_OVER_BUILD = 4.0
+INSERT_COST_OVER_BUILD = 6.0
 #: Below this many new rows, row by row is a matter of seconds, and searches keep their index.
 SMALL_LOAD_ROWS = 5_000
 #: avg_length is restated when the true mean is off by more: BM25 hardly moves below that.

@@ -11,7 +11,7 @@ from agent_server.db import Conn, execute, fetch_all, fetch_one
 from agent_server.embedding import Vectors
 from agent_server.ingest.paragraphs import passage_hash
 from agent_server.ingest.vectors import vector_texts
-from agent_server.lexemes import lexical_text
+from agent_server.lexemes import LexicalText, lexical_text
 from agent_server.models import Chunk, FileStatus
 
 LOCK_SLOTS = 1024
@@ -172,7 +172,6 @@ def _ledger_values(row: LedgerRow) -> dict[str, Any]:
 def _chunk_row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
     body = lexical_text(chunk.text)
     context = lexical_text(chunk.context)
-    both = lexical_text(f"{chunk.context}\n{chunk.text}")
     return {
         "position": position,
         "chunk_index": chunk.index,
@@ -189,5 +188,5 @@ def _chunk_row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
         "paragraph_spans": [edge for p in chunk.paragraphs for edge in (p.start, p.end)],
         "words": body.words,
         "context_words": context.words,
-        "extras": both.extras_tsvector,
+        "extras": LexicalText("", context.extras + body.extras).extras_tsvector,
     }

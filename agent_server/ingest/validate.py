@@ -53,7 +53,7 @@ _MAGIC_BYTES = 256 * 1024  #: as much as libmagic looks at
 #: Text by its letters, but a program reads it, not a person.
 _NOT_FOR_READERS = ("text/rtf", "application/rtf", "application/postscript", "image/", "text/x-dvi")
 _HTML_PAGE = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>]|<head[\s>])",
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*(?:<!doctype\s+html|<html[\s>]|<head[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
 _BLANK_BYTES = b"\x00 \t\r\n\v\f"

@@ -27,7 +27,14 @@ def test_inline_elements_neither_weld_nor_split_words() -> None:
 
 def test_every_block_element_breaks_the_line() -> None:
     assert texts(page("in<div>block</div>out<section>s1<article>a1</article></section>end")) == ["a1"]
-    assert texts(page("<div>x<p>y</p>z</div><span>in<div>deep</div>after</span>")) == ["x", "y", "z", "in", "deep", "after"]
+    assert texts(page("<div>x<p>y</p>z</div><span>in<div>deep</div>after</span>")) == [
+        "x",
+        "y",
+        "z",
+        "in",
+        "deep",
+        "after",
+    ]
 
 
 def test_main_is_read_and_nothing_beside_it() -> None:
@@ -62,7 +69,9 @@ def test_forms_hidden_parts_and_their_like_are_not_read() -> None:
 
 
 def test_entities_are_decoded_once() -> None:
-    doc = read(page("<p>a &amp;lt; b &lt;p&gt; &eacute;&#8211;&nbsp;x</p>", "<title>A &amp;amp; B</title>"), HTML)
+    doc = read(
+        page("<p>a &amp;lt; b &lt;p&gt; &eacute;&#8211;&nbsp;x</p>", "<title>A &amp;amp; B</title>"), HTML
+    )
     assert doc.text == "a &lt; b <p> é– x"
     assert doc.title == "A &amp; B"
 
@@ -74,7 +83,9 @@ def test_headings_keep_their_levels_and_names() -> None:
 
 
 def test_lists_with_numbers_nesting_and_paragraphs() -> None:
-    html = page("<ul><li>one<ul><li>in</li></ul>tail</li><li><p>two</p><p>more</p></li></ul><ol start=3><li>x<li>y</ol>")
+    html = page(
+        "<ul><li>one<ul><li>in</li></ul>tail</li><li><p>two</p><p>more</p></li></ul><ol start=3><li>x<li>y</ol>"
+    )
     assert kinds(read(html, HTML)) == [
         ("list_item", "- one"),
         ("list_item", "  - in"),
@@ -94,12 +105,18 @@ def test_a_table_is_one_block_with_its_header_row_first() -> None:
 
 
 def test_tables_that_only_lay_out_the_page_are_read_as_text() -> None:
-    html = page("<table><tr><td><h2>H</h2><p>Text.</p></td></tr><tr><td><table><tr><td>1</td><td>2</td></tr></table></td></tr></table>")
+    html = page(
+        "<table><tr><td><h2>H</h2><p>Text.</p></td></tr><tr><td><table><tr><td>1</td>"
+        "<td>2</td></tr></table></td></tr></table>"
+    )
     assert kinds(read(html, HTML)) == [("heading", "H"), ("paragraph", "Text."), ("table", "1 | 2")]
 
 
 def test_terms_and_their_definitions_stand_together() -> None:
-    html = page("<dl><dt>Hold</dt><dd>A <em>stop</em>.</dd><dd>Or two.</dd><div><dt>X</dt><dt>Y</dt><dd>z</dd></div><dt>Q</dt></dl>")
+    html = page(
+        "<dl><dt>Hold</dt><dd>A <em>stop</em>.</dd><dd>Or two.</dd>"
+        "<div><dt>X</dt><dt>Y</dt><dd>z</dd></div><dt>Q</dt></dl>"
+    )
     assert kinds(read(html, HTML)) == [
         ("definition", "Hold: A stop."),
         ("definition", "Or two."),
@@ -123,7 +140,10 @@ def test_metadata_and_date_come_from_the_head() -> None:
 
 @pytest.mark.parametrize(
     ("declared", "encoding"),
-    [("<meta charset=windows-1251>", "cp1251"), ('<meta http-equiv=x content="text/html; charset=iso-8859-1">', "cp1252")],
+    [
+        ("<meta charset=windows-1251>", "cp1251"),
+        ('<meta http-equiv=x content="text/html; charset=iso-8859-1">', "cp1252"),
+    ],
 )
 def test_a_declared_encoding_is_believed_unless_the_bytes_are_utf8(declared: str, encoding: str) -> None:
     word = "Правила" if encoding == "cp1251" else "“Größe”"

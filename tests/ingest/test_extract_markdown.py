@@ -6,7 +6,9 @@ MD = "text/markdown"
 
 
 def test_front_matter_is_cut_off_and_understood() -> None:
-    doc = read("---\ntitle: Late *fees*\ndate: 2024-03-01\nretired: true\ntags: [a, b]\n---\n# H\n\nText.\n", MD)
+    doc = read(
+        "---\ntitle: Late *fees*\ndate: 2024-03-01\nretired: true\ntags: [a, b]\n---\n# H\n\nText.\n", MD
+    )
     assert doc.title == "Late *fees*"
     assert (doc.dated, doc.retired, dict(doc.metadata)) == (date(2024, 3, 1), True, {"tags": ["a", "b"]})
     assert doc.text == "# H\n\nText.\n"

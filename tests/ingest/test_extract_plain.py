@@ -39,13 +39,18 @@ def test_numbered_and_capital_headings_nest_below_the_title() -> None:
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_an_article_and_the_title_below_it_are_one_heading_below_its_chapter(gap: str) -> None:
-    doc = read(f"CHAPTER I\nGeneral matters\n\nArticle 6{gap}Lawful uses\n\n1. Uses are lawful if agreed.", TXT)
+    doc = read(
+        f"CHAPTER I\nGeneral matters\n\nArticle 6{gap}Lawful uses\n\n1. Uses are lawful if agreed.", TXT
+    )
     assert outline(doc) == [(1, "CHAPTER I General matters"), (2, "Article 6 Lawful uses")]
     assert block_with(doc, "Uses are")[1] == ("CHAPTER I General matters", "Article 6 Lawful uses")
 
 
 def test_chapters_sections_and_articles_on_one_line() -> None:
-    text = "1. Scope\n\nSection - Start\n\nArticle 1 - Aim\n\nText.\n\n2. Duties\n\nSection - Care\n\nArticle 2 - Care\n\nText."
+    text = (
+        "1. Scope\n\nSection - Start\n\nArticle 1 - Aim\n\nText.\n\n2. Duties\n\nSection - Care\n\n"
+        "Article 2 - Care\n\nText."
+    )
     assert outline(read(text, TXT)) == [
         (1, "1. Scope"),
         (2, "Section - Start"),
@@ -57,14 +62,21 @@ def test_chapters_sections_and_articles_on_one_line() -> None:
 
 
 def test_underlined_titles_have_levels_by_their_line() -> None:
-    text = "CITY OF X\nRULE 7  NOISE\n=============\n\nText.\n\n1. QUIET HOURS\n--------------\n(a) From ten.\n\nAppendix A. Fines\n-----------------\nNone."
+    text = (
+        "CITY OF X\nRULE 7  NOISE\n=============\n\nText.\n\n"
+        "1. QUIET HOURS\n--------------\n(a) From ten.\n\n"
+        "Appendix A. Fines\n-----------------\nNone."
+    )
     doc = read(text, TXT)
     assert outline(doc) == [(1, "CITY OF X RULE 7 NOISE"), (2, "1. QUIET HOURS"), (2, "Appendix A. Fines")]
     assert block_with(doc, "From ten")[0] == "list_item"
 
 
 def test_a_contract_with_articles_and_numbered_sections() -> None:
-    text = "ARTICLE 6 PAYMENT\n\n6.1 Due date\n\nSoon.\n\nSection 3. Delivery terms\n\nLater.\n\n§ 12 Notices\n\nWritten."
+    text = (
+        "ARTICLE 6 PAYMENT\n\n6.1 Due date\n\nSoon.\n\nSection 3. Delivery terms\n\nLater.\n\n"
+        "§ 12 Notices\n\nWritten."
+    )
     assert [title for _, title in outline(read(text, TXT))] == [
         "ARTICLE 6 PAYMENT",
         "6.1 Due date",

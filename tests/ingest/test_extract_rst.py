@@ -15,9 +15,15 @@ SECTIONS = [
     "=====\n Top\n=====\n\nSub\n===\n\nDeep\n~~~~\n\nSub two\n=======\n\n====\nEnd\n====\n",
     "Short mark\n====\n\ntext\n\n----\n\nA transition above.\n",
     "1. Numbered\n===========\n\n(a) Letter\n----------\n\n- item\n\n- other\n",
-    "With ``code`` and *stress*\n==========================\n\n`Some place <http://x.org>`_ and ``__init__``\n---------------------------------------------\n",
+    (
+        "With ``code`` and *stress*\n==========================\n\n"
+        "`Some place <http://x.org>`_ and ``__init__``\n---------------------------------------------\n"
+    ),
     "A\n=\n\ntext::\n\n    Not\n    ===\n\nB\n=\n\n.. code-block:: rst\n\n   Neither\n   -------\n\n   x\n",
-    "Table\n=====\n\n=====  =====\nA      B\n=====  =====\n1      2\n=====  =====\n\n+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n+---+---+\n",
+    (
+        "Table\n=====\n\n=====  =====\nA      B\n=====  =====\n1      2\n=====  =====\n\n"
+        "+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n+---+---+\n"
+    ),
     "Title\n=====\nText right below.\n\nTerm\n    Meaning\n\n.. note:: Look\n\n   Inside\n\nLast\n====\n",
     "Über Größe\n==========\n\ntext\n",
 ]
@@ -49,17 +55,28 @@ def test_source_is_verbatim_and_headings_nest() -> None:
 
 
 def test_a_proposal_header_gives_title_date_and_metadata() -> None:
-    text = "PEP: 9999\nTitle: Better socks\nAuthor: A One,\n        B Two\nStatus: Draft\nCreated: 03-Feb-2021\n\nAbstract\n========\n\nText.\n"
+    text = (
+        "PEP: 9999\nTitle: Better socks\nAuthor: A One,\n        B Two\nStatus: Draft\nCreated: 03-Feb-2021\n\n"
+        "Abstract\n========\n\nText.\n"
+    )
     doc = read(text, RST)
     assert doc.title == "PEP 9999: Better socks"
     assert doc.dated == date(2021, 2, 3)
-    assert doc.metadata == {"PEP": "9999", "Author": "A One, B Two", "Status": "Draft", "Created": "03-Feb-2021"}
+    assert doc.metadata == {
+        "PEP": "9999",
+        "Author": "A One, B Two",
+        "Status": "Draft",
+        "Created": "03-Feb-2021",
+    }
     assert kinds(doc)[0][0] == "paragraph"
     assert outline(doc) == [(1, "Abstract")]
 
 
 def test_a_field_list_below_the_title_becomes_metadata() -> None:
-    doc = read(".. _x:\n\nRule\n====\n\n:Owner: Office\n   of rules\n:date: 2024-01-02\n:retired: true\n\nText.\n", RST)
+    doc = read(
+        ".. _x:\n\nRule\n====\n\n:Owner: Office\n   of rules\n:date: 2024-01-02\n:retired: true\n\nText.\n",
+        RST,
+    )
     assert (doc.dated, doc.retired) == (date(2024, 1, 2), True)
     assert doc.metadata == {"Owner": "Office of rules", "date": "2024-01-02"}
     assert block_with(doc, ":Owner:")[0] == "definition"
@@ -71,7 +88,10 @@ def test_a_field_list_before_the_title_and_a_bad_date() -> None:
 
 
 def test_literal_blocks_and_code_directives_are_code() -> None:
-    text = "See::\n\n    one\n\n    two\n\nBack.\n\n.. code-block:: python\n   :linenos:\n\n   x = 1\n\n   y = 2\n\n>>> 1 + 1\n2\n"
+    text = (
+        "See::\n\n    one\n\n    two\n\nBack.\n\n.. code-block:: python\n   :linenos:\n\n"
+        "   x = 1\n\n   y = 2\n\n>>> 1 + 1\n2\n"
+    )
     assert kinds(read(text, RST)) == [
         ("paragraph", "See::"),
         ("code", "    one\n\n    two"),
@@ -104,7 +124,10 @@ def test_all_kinds_of_tables_are_tables() -> None:
 
 
 def test_terms_items_and_directives_are_blocks_of_their_own() -> None:
-    text = "Hold\n    A stop.\nRelease\n    Its end.\n\n* one\n* two\n  more\n\n#. three\n\n.. note::\n\n   Mind this.\n\n.. [1] Source.\n"
+    text = (
+        "Hold\n    A stop.\nRelease\n    Its end.\n\n* one\n* two\n  more\n\n#. three\n\n"
+        ".. note::\n\n   Mind this.\n\n.. [1] Source.\n"
+    )
     assert kinds(read(text, RST)) == [
         ("definition", "Hold\n    A stop."),
         ("definition", "Release\n    Its end."),

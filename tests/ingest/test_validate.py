@@ -41,7 +41,11 @@ def office(kind: str) -> bytes:
     [
         ("a.md", b"# Title\n\ntext", "text/markdown"),
         ("a.markdown", b"---\ntitle: x\n---\n\ntext", "text/markdown"),
-        ("code.md", b"import os\n\ndef f():\n    return 1\n\n```c\n#include <stdio.h>\nint main() {}\n```\n", "text/markdown"),
+        (
+            "code.md",
+            b"import os\n\ndef f():\n    return 1\n\n```c\n#include <stdio.h>\nint main() {}\n```\n",
+            "text/markdown",
+        ),
         ("html.md", b"<h1 align='center'>Tool</h1>\n\nSome text.", "text/markdown"),
         ("a.rst", b"Title\n=====\n\ntext", "text/x-rst"),
         ("pep.rst", b"PEP: 1\nTitle: X\nAuthor: me <me@example.org>\n\ntext", "text/x-rst"),
@@ -62,10 +66,17 @@ def office(kind: str) -> bytes:
         ("nul.txt", b"good line\nba\x00d line\n", "text/plain"),
     ],
 )
-def test_content_and_name_that_agree_are_taken(tmp_path: Path, name: str, data: bytes, media_type: str) -> None:
+def test_content_and_name_that_agree_are_taken(
+    tmp_path: Path, name: str, data: bytes, media_type: str
+) -> None:
     found = read(tmp_path, name, data)
     assert isinstance(found, SourceFile), found
-    assert (found.media_type, found.source, found.data, found.size_bytes) == (media_type, name, data, len(data))
+    assert (found.media_type, found.source, found.data, found.size_bytes) == (
+        media_type,
+        name,
+        data,
+        len(data),
+    )
     assert found.sha256 == sha256(data).hexdigest()
     assert pickle.loads(pickle.dumps(found)) == found
 
@@ -78,8 +89,16 @@ def test_content_and_name_that_agree_are_taken(tmp_path: Path, name: str, data: 
         ("report.txt", b"\n\n  <!-- x -->\n<html lang=en>", "text/html"),
         ("report.pdf", b"just words", "text/plain"),
         ("report.md", PDF, "application/pdf"),
-        ("image.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00", "image/png"),
-        ("image.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00", "image/png"),
+        (
+            "image.txt",
+            b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00",
+            "image/png",
+        ),
+        (
+            "image.png",
+            b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00",
+            "image/png",
+        ),
         ("a.docx", office("word"), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
         ("a.xlsx", office("xl"), "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
         ("renamed.txt", office("other"), "application/"),
@@ -99,7 +118,9 @@ def test_what_does_not_agree_is_rejected_with_the_type_found(
     assert found.sha256 == sha256(data).hexdigest()
 
 
-@pytest.mark.parametrize("data", [b"", b" \r\n\t \n", b"\xef\xbb\xbf \n", "\ufeff \n".encode("utf-16-le"), b"\x00\x00\n"])
+@pytest.mark.parametrize(
+    "data", [b"", b" \r\n\t \n", b"\xef\xbb\xbf \n", "\ufeff \n".encode("utf-16-le"), b"\x00\x00\n"]
+)
 def test_nothing_but_blanks_is_empty(tmp_path: Path, data: bytes) -> None:
     found = read(tmp_path, "a.md", data)
     assert isinstance(found, Rejected)
@@ -114,7 +135,9 @@ def test_an_empty_file_is_empty_whatever_its_name(tmp_path: Path) -> None:
 
 def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     found = read(tmp_path, "a.txt", b"x" * 11, limit=10)
-    assert found == Rejected("a.txt", FileStatus.TOO_LARGE, "has 11 bytes, at most 10 are read", size_bytes=11)
+    assert found == Rejected(
+        "a.txt", FileStatus.TOO_LARGE, "has 11 bytes, at most 10 are read", size_bytes=11
+    )
     assert isinstance(read(tmp_path, "b.txt", b"x" * 10, limit=10), SourceFile)
 
 

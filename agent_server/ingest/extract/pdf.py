@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pypdf import PageObject, PdfReader
-from pypdf.errors import DependencyError
+from pypdf.errors import DependencyError, LimitReachedError
 
-from agent_server.ingest.extract.pdf_flow import Bookmark, Flow
+from agent_server.ingest.extract.pdf_flow import Flow
 from agent_server.ingest.extract.pdf_lines import (
     PdfLine,
     drop_running_lines,
@@ -21,11 +21,12 @@ from agent_server.ingest.extract.pdf_lines import (
     page_lines,
     plain_lines,
 )
+from agent_server.ingest.extract.pdf_marks import Bookmark
 from agent_server.ingest.extract.shared import Span, make_document, readable_name
 from agent_server.ingest.hygiene import clean, clean_line
 from agent_server.models import Document, FileStatus, Page, Rejected, SourceFile
 
-_SUSPECT = 0.2  #: share of letters in impossible words from which on a page is read in another way
+_SUSPECT = 0.08  #: share of letters in impossible words from which on a page is read in another way
 _JUNK_TITLE = re.compile(
     r"untitled|microsoft word|\.(?:docx?|dvi|tex|indd|pdf|qxd|ppt|xlsx?)\s*$|^[\W\d_]*$|^title$", re.I
 )
@@ -33,24 +34,18 @@ _QUIET = threading.Lock()
 
 
 @contextmanager
-def _quiet() -> Iterator[list[str]]:
-    """No words of pypdf on the log and no warnings raised; what it said is collected."""
-    said: list[str] = []
-
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            said.append(record.getMessage())
-
+def _quiet() -> Iterator[None]:
+    """No words of pypdf on the log and no warnings raised, whatever filters are set; all as before afterwards."""
     logger = logging.getLogger("pypdf")
-    collector = Collector()
+    silent = logging.NullHandler()
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         propagate, logger.propagate = logger.propagate, False
-        logger.addHandler(collector)
+        logger.addHandler(silent)
         try:
-            yield said
+            yield
         finally:
-            logger.removeHandler(collector)
+            logger.removeHandler(silent)
             logger.propagate = propagate
 
 
@@ -63,6 +58,7 @@ class _Reading:
     bookmarks: list[Bookmark] = field(default_factory=list)
     raw: list[str] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
+    bombs: list[int] = field(default_factory=list)  #: pages that unpack to more than pypdf's limits
     together: list[int] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
     attachments: list[str] = field(default_factory=list)
@@ -131,6 +127,9 @@ def _attempt(call: Any, fallback: Any) -> Any:
 def _page(page: PageObject, number: int, reading: _Reading) -> list[PdfLine]:
     try:
         lines, raw = page_lines(page, number)
+    except LimitReachedError:
+        reading.bombs.append(number)
+        return []
     except Exception:  # noqa: BLE001 - one broken page does not cost the others
         reading.broken.append(number)
         return []
@@ -221,12 +220,15 @@ def _title(reading: _Reading, file: SourceFile) -> str:
 
 
 def _notes(reading: _Reading) -> tuple[str, ...]:
-    empty = [i + 1 for i, lines in enumerate(reading.pages) if not lines and i + 1 not in reading.broken]
+    told = {*reading.broken, *reading.bombs}
+    empty = [i + 1 for i, lines in enumerate(reading.pages) if not lines and i + 1 not in told]
     notes = list(clean("\n".join(reading.raw))[1])
     if empty:
         notes.append(f"pages without text: {_listed(empty)}")
     if reading.broken:
         notes.append(f"pages that could not be read: {_listed(reading.broken)}")
+    if reading.bombs:
+        notes.append(f"pages that unpack to more than the limit: {_listed(reading.bombs)}")
     if reading.together:
         notes.append(f"pages whose words run together: {_listed(reading.together)}")
     if reading.attachments:
@@ -240,15 +242,14 @@ def extract_pdf(file: SourceFile) -> Document | Rejected:
     `encrypted` when the empty password does not open it, `damaged` when it is cut or broken, `no_text` when no page
     has text (a scan), `too_large` when a page unpacks to more than pypdf's limit. Never raises for what is in a file.
     """
-    with _quiet() as said:
+    with _quiet():
         reader = _open(file)
         if isinstance(reader, Rejected):
             return reader
         reading = _read(reader)
-        bombs = any("limit" in word.lower() for word in said)
     count = len(reading.pages)
     if not any(reading.pages):
-        if bombs:
+        if reading.bombs:
             return _rejected(
                 file, FileStatus.TOO_LARGE, "a page unpacks to more than the limit of the reader"
             )

@@ -1,10 +1,8 @@
 """Lines of a PDF into headings, paragraphs, list items and table rows."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
 
 from agent_server.ingest.extract.headings import (
     MAX_CHARS,
@@ -15,22 +13,13 @@ from agent_server.ingest.extract.headings import (
     read_heading,
 )
 from agent_server.ingest.extract.pdf_lines import PdfLine
+from agent_server.ingest.extract.pdf_marks import HEADING_LINES, Bookmark, find_bookmarks, measure
 from agent_server.models import BlockKind
 
 _NUMBER = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+\S")
 _END = re.compile(r"[.:;!?][\"'”’)\]]*$")
 _HYPHEN = re.compile(r"[^\W\d_]-$")
-_HEADING_LINES = 3
 _HEADING_CHARS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Bookmark:
-    """An entry of the outline: its title, the page it points to (from 1) and its depth (from 1)."""
-
-    title: str
-    page: int
-    depth: int
 
 
 @dataclass(slots=True)
@@ -41,77 +30,6 @@ class Piece:
     lines: list[PdfLine]
     level: int = 0
     heading: LineHeading | None = None
-
-
-@dataclass(slots=True)
-class Measures:
-    """What is usual in this document: letter size, width of a line in letters, distance of lines."""
-
-    size: float = 0.0
-    bold: bool = False
-    width: int = 0
-    leading: float = 0.0
-    words: Counter[str] = field(default_factory=Counter)
-
-
-def measure(lines: list[PdfLine]) -> Measures:
-    """The usual values, by number of letters."""
-    sizes: Counter[tuple[float, bool]] = Counter()
-    for line in [line for line in lines if len(line.cells) < 2] or lines:
-        sizes[(round(line.size, 1), line.bold)] += len(line.text)
-    (size, bold), _ = sizes.most_common(1)[0] if sizes else ((0.0, False), 0)
-    prose = sorted(len(line.text) for line in lines if len(line.cells) < 2)
-    gaps: Counter[float] = Counter()
-    for above, below in pairwise(lines):
-        if above.y is not None and below.y is not None and above.page == below.page and above.y > below.y:
-            gaps[round(above.y - below.y, 0)] += 1
-    words = Counter(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", " ".join(line.text for line in lines).casefold()))
-    return Measures(
-        size,
-        bold,
-        prose[int(len(prose) * 0.8)] if prose else 0,
-        gaps.most_common(1)[0][0] if gaps else 0.0,
-        words,
-    )
-
-
-def _key(text: str) -> str:
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
-
-
-def find_bookmarks(lines: list[PdfLine], bookmarks: list[Bookmark]) -> dict[int, tuple[int, int]]:
-    """Where the titles of the outline stand: index of the first line -> (number of lines, depth)."""
-    found: dict[int, tuple[int, int]] = {}
-    taken: set[int] = set()
-    for mark in bookmarks:
-        title = _key(mark.title)
-        if not title:
-            continue
-        here = [i for i, line in enumerate(lines) if line.page == mark.page]
-        for index in here:
-            if index in taken:
-                continue
-            length = _matches(lines, index, title)
-            if length:
-                found[index] = (length, mark.depth)
-                taken.update(range(index, index + length))
-                break
-    return found
-
-
-def _matches(lines: list[PdfLine], index: int, title: str) -> int:
-    """How many lines from `index` on spell the title (the page may number it, the outline not); 0 if they do not."""
-    text = ""
-    for length in range(1, _HEADING_LINES + 1):
-        if index + length > len(lines) or lines[index + length - 1].page != lines[index].page:
-            return 0
-        text += _key(lines[index + length - 1].text)
-        bare = text.lstrip("0123456789")
-        if title in (text, bare) or (title.lstrip("0123456789") == text and len(text) > 3):
-            return length
-        if not (title.startswith((text, bare)) or text.startswith(title)):
-            return 0
-    return 0
 
 
 class Flow:
@@ -183,7 +101,7 @@ class Flow:
             return 0, None
         if self._distinct(line):
             length = 1
-            while length < _HEADING_LINES and self._continues(index, length):
+            while length < HEADING_LINES and self._continues(index, length):
                 length += 1
             text = " ".join(part.text for part in self.lines[index : index + length])
             number = _NUMBER.match(text)

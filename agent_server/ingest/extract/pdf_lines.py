@@ -230,6 +230,8 @@ def _merged(rows: list[PdfLine]) -> PdfLine:
     for row in rows[1:]:
         first.cells[-1] += " " + row.text
         first.text += " " + row.text
+        if row.bottom is not None:
+            first.bottom = min(first.bottom or row.bottom, row.bottom)
     return first
 
 

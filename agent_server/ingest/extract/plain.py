@@ -21,6 +21,7 @@ _RULE_ROW = re.compile(r"\s*[-=]{2,}(?:\s+[-=]{2,})+\s*|\s*\|?[\s:|+-]*-[\s:|+-]
 _COLUMNS = re.compile(r"[^\s.!?](?: {2,}|\t+)\S|^\s*\|.*\|\s*$")
 _DATE_LINE = re.compile(r"^Dated?:\s*(\d{4}-\d{2}-\d{2})\s*$", re.MULTILINE)
 _HEAD_LINES = 30
+_LONG = 500  #: letters from which on a line is no rule of a table
 _NARROW = 0.75  #: share of the usual width below which a line has been ended by its author
 
 
@@ -60,7 +61,7 @@ def _underlined(group: list[Line]) -> int:
 def _is_table(group: list[Line]) -> bool:
     if len(group) < 2:
         return False
-    if any(_RULE_ROW.fullmatch(line.text) for line in group):
+    if any(len(line.text) < _LONG and _RULE_ROW.fullmatch(line.text) for line in group):
         return True
     bodies = [
         re.sub(r"^\s*\S{1,5}\s+", "", line.text) if is_list_item(line.text) else line.text for line in group

@@ -38,9 +38,7 @@ def kb(*arguments: str, quiet: bool = False) -> str:
     """Run one command; its output is shown unless `quiet`, and returned when it is."""
     if not quiet:
         print(f"\n$ kb {' '.join(repr(a) if ' ' in a else a for a in arguments)}", flush=True)
-    done = subprocess.run(
-        [KB, *arguments], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE if quiet else None
-    )
+    done = subprocess.run([KB, *arguments], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE if quiet else None)
     if done.returncode != 0:
         sys.exit(f"kb {arguments[0]} ended with {done.returncode}")
     return done.stdout or ""

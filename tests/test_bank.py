@@ -99,4 +99,6 @@ def test_every_document_has_an_authority_and_the_rules_come_from_primary_sources
                 assert rules.authority(name, path.relative_to(folder).as_posix()) > 0, path
     assert rules.authority("FINANCE", "rules/lending-rulebook.md") == 1.0
     assert rules.authority("K12", "policies/5112-attendance.md") == 1.0
-    assert rules.authority("FINANCE", "guides/member-faq.md") < rules.authority("FINANCE", "operations/operations-manual.md")
+    assert rules.authority("FINANCE", "guides/member-faq.md") < rules.authority(
+        "FINANCE", "operations/operations-manual.md"
+    )

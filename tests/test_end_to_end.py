@@ -118,7 +118,9 @@ def test_a_collection_of_another_model_is_refused_with_the_cure(
 
 
 def test_text_poisonous_to_the_model_costs_one_passage(kb: Kb, double: OllamaDouble, folder: Path) -> None:
-    (folder / "long.md").write_text("# Long\n\n" + "Ordinary words. " * 60 + "\n\n## Bad\n\n" + "POISON stands here. " * 30)
+    (folder / "long.md").write_text(
+        "# Long\n\n" + "Ordinary words. " * 60 + "\n\n## Bad\n\n" + "POISON stands here. " * 30
+    )
     double.fault(nan_text="POISON")
     kb("collection", "create", "SHOP")
     said = kb("ingest", "SHOP", str(folder), "--json")

@@ -101,9 +101,7 @@ def check_contract(stored: EmbedderIdentity, offered: EmbedderIdentity) -> None:
 
 def storable(vectors: Vectors) -> NDArray[np.bool_]:
     """Which rows of (n, d) are finite and not zero once they are stored in half precision."""
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # a value beyond half precision becomes inf, and is caught
+    with np.errstate(over="ignore", invalid="ignore"):  # a value beyond half precision becomes inf, and is caught
         half = vectors.astype(np.float16).astype(np.float32)
         good: NDArray[np.bool_] = np.isfinite(half).all(axis=1) & (np.linalg.norm(half, axis=1) > 0)
     return good

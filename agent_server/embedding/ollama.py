@@ -174,9 +174,7 @@ class OllamaEmbedder:
         return known
 
     def _ask_identity(self, wire: Wire, budget: Budget, load_budget: Budget) -> EmbedderIdentity:
-        known = ask_identity(
-            wire, self.model, budget, lambda context: self._measure(wire, context, load_budget)
-        )
+        known = ask_identity(wire, self.model, budget, lambda context: self._measure(wire, context, load_budget))
         self._known, self._checked_at = known, self._clock()
         return known
 
@@ -190,9 +188,7 @@ class OllamaEmbedder:
                 hint="Set KB_EMBED_MODEL to an embedding model, such as nomic-embed-text.",
             ) from None
         if not row or not all(isinstance(x, int | float) for x in row):
-            raise EmbeddingRefused(
-                f"{self.model!r} answered a vector without values.", hint="Upgrade Ollama."
-            )
+            raise EmbeddingRefused(f"{self.model!r} answered a vector without values.", hint="Upgrade Ollama.")
         return len(row)
 
     def _load(self, wire: Wire, budget: Budget) -> None:

@@ -33,15 +33,11 @@ def parse_host(value: str) -> str:
     else:
         scheme = scheme.lower()
         if scheme not in _SCHEME_PORTS:
-            raise SettingsError(
-                f"Ollama's address has scheme {scheme!r}; expected http or https.", hint=_FORMS
-            )
+            raise SettingsError(f"Ollama's address has scheme {scheme!r}; expected http or https.", hint=_FORMS)
         default_port = _SCHEME_PORTS[scheme]
     place, _, path = rest.partition("/")
     if "@" in place:  # not shown: it may hold a password, and the address stands in error messages
-        raise SettingsError(
-            "Ollama's address holds a login; logins in the address are not supported.", hint=_FORMS
-        )
+        raise SettingsError("Ollama's address holds a login; logins in the address are not supported.", hint=_FORMS)
     host, port = _split_port(place, default_port)
     segments = [part for part in re.split(r"[?#]", path)[0].split("/") if part]
     if segments and segments[-1].lower() == "api":

@@ -58,9 +58,7 @@ def ask_identity(wire: Wire, model: str, budget: Budget, measure: Callable[[int]
     """
     digest = ask_digest(wire, model, budget)
     # Old servers read `name`, newer ones `model`; each ignores the other.
-    show = _ok(
-        wire, wire.ask(budget, "POST", "/api/show", {"model": model, "name": model}), "/api/show", model
-    )
+    show = _ok(wire, wire.ask(budget, "POST", "/api/show", {"model": model, "name": model}), "/api/show", model)
     abilities = show.get("capabilities")
     if isinstance(abilities, list) and abilities and "embedding" not in abilities:
         raise EmbeddingRefused(

@@ -71,9 +71,7 @@ class Wire:
         self._sleep = sleep
         self._random = random
         # A proxy cannot reach this machine's loopback in our place, and answers with an error page of its own.
-        self._client = httpx.Client(
-            trust_env=not is_loopback(self.url), headers={"content-type": "application/json"}
-        )
+        self._client = httpx.Client(trust_env=not is_loopback(self.url), headers={"content-type": "application/json"})
 
     def close(self) -> None:
         self._client.close()
@@ -95,11 +93,7 @@ class Wire:
                     self._refuse_strangers(answer, path)
                     return answer
             except httpx.TimeoutException as error:
-                why = (
-                    "no connection in time"
-                    if isinstance(error, httpx.ConnectTimeout)
-                    else "no answer in time"
-                )
+                why = "no connection in time" if isinstance(error, httpx.ConnectTimeout) else "no answer in time"
             except httpx.TransportError as error:
                 why = str(error) or type(error).__name__
             except httpx.DecodingError as error:

@@ -70,9 +70,7 @@ def _read(path: Path) -> AuthorityRules:
     for rule in content.rules:
         if rule.tier not in content.tiers:
             known = ", ".join(content.tiers) or "none"
-            raise SettingsError(
-                f"{path}: rule for {rule.source!r} names tier {rule.tier!r}; defined: {known}"
-            )
+            raise SettingsError(f"{path}: rule for {rule.source!r} names tier {rule.tier!r}; defined: {known}")
     return AuthorityRules(tuple((r.collection, r.source, content.tiers[r.tier]) for r in content.rules))
 
 

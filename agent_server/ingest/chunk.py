@@ -66,9 +66,7 @@ def _paragraphs(
     return tuple(sorted(best.values(), key=lambda p: p.start))
 
 
-def _pages(
-    pages: Sequence[Page], starts: Sequence[int], start: int, end: int
-) -> tuple[int | None, int | None]:
+def _pages(pages: Sequence[Page], starts: Sequence[int], start: int, end: int) -> tuple[int | None, int | None]:
     """Numbers of the pages on which a stretch begins and ends."""
     if not pages:
         return None, None
@@ -104,9 +102,7 @@ def chunk_document(document: Document, *, size: int = 800, overlap: int = 100) -
         prelude, closing = _repeated(packer, group)
         path = packer.path(group)
         # overlap comes from the chunk before and reaches no further back than its first block
-        first_block = (
-            groups[index - 1].atoms[0].block if group.start < group.atoms[0].start else group.atoms[0].block
-        )
+        first_block = groups[index - 1].atoms[0].block if group.start < group.atoms[0].start else group.atoms[0].block
         page_first, page_last = _pages(pages, page_starts, group.start, group.end)
         chunks.append(
             Chunk(

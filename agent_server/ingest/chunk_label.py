@@ -64,9 +64,7 @@ def context(title: str, path: Sequence[str]) -> str:
     parts: list[str] = []
     for number, raw in enumerate((title, *path)):
         part = " ".join(raw.split())
-        if not part or (
-            parts and (part == parts[-1] or (number == 1 and part.casefold() == parts[-1].casefold()))
-        ):
+        if not part or (parts and (part == parts[-1] or (number == 1 and part.casefold() == parts[-1].casefold()))):
             continue
         parts.append(part)
     while len(parts) > 2 and len(_SEPARATOR.join(parts)) > CONTEXT_CHARS:

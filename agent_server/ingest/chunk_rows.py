@@ -70,9 +70,7 @@ def _row_cuts(text: str, lo: int, hi: int, size: int) -> Iterator[Cut]:
         at = edge
 
 
-def _with_edges(
-    text: str, units: Iterable[tuple[int, int]], head: int, tail: int, size: int
-) -> tuple[Cut, ...]:
+def _with_edges(text: str, units: Iterable[tuple[int, int]], head: int, tail: int, size: int) -> tuple[Cut, ...]:
     """Cuts of `units`, the first `head` + 1 of them kept together and the last `tail` + 1 too, where that fits."""
     rows = list(units)
     if head and len(rows) > head and rows[head][1] - rows[0][0] <= size:

@@ -53,9 +53,7 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
     text = _PAIR.sub(lambda m: (m[1] + m[2]).encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
     text, halves = _HALF.subn("\ufffd", text)
     if halves:
-        notes.append(
-            f"replaced {_count(halves, 'half')} of surrogate pairs by U+FFFD".replace("halfs", "halves")
-        )
+        notes.append(f"replaced {_count(halves, 'half')} of surrogate pairs by U+FFFD".replace("halfs", "halves"))
     text = _INVISIBLE.sub("", text)
     text = _LIGATURES.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
     return unicodedata.normalize("NFC", text), tuple(notes)

@@ -135,9 +135,7 @@ def _content(data: bytes, extension: str) -> tuple[Content, str]:
 def _read(path: Path, max_bytes: int) -> bytes | tuple[FileStatus, str, int]:
     """The bytes of a regular file, read once, or status, reason and size in bytes."""
     # Non-blocking: opening a pipe would wait for a writer for ever. No-follow: the link may be new since the check.
-    flags = (
-        os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    )
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
     except OSError as error:
@@ -191,9 +189,7 @@ def read_source(path: Path, root: Path, *, max_bytes: int) -> SourceFile | Rejec
     except (OSError, RuntimeError) as error:
         return Rejected(source, FileStatus.FAILED, f"cannot be found: {error}")
     if link:
-        return Rejected(
-            source, FileStatus.REJECTED, "is or lies behind a symbolic link; links are not followed"
-        )
+        return Rejected(source, FileStatus.REJECTED, "is or lies behind a symbolic link; links are not followed")
     if not real.is_relative_to(real_root):
         return Rejected(source, FileStatus.REJECTED, "lies outside of its root folder")
     source = source_name(real, real_root)

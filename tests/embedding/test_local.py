@@ -51,7 +51,7 @@ def test_windows_are_even_and_lose_nothing() -> None:
     ids = list(range(600))
     windows = _windows(ids, 254)
     assert [len(w) for w in windows] == [200, 200, 200]
-    assert sum(windows, []) == ids
+    assert [n for window in windows for n in window] == ids
 
 
 def test_a_blank_text_has_no_vector_and_a_blank_question_is_refused(local: LocalEmbedder) -> None:

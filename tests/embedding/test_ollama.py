@@ -127,9 +127,7 @@ def test_vectors_of_another_width_are_refused(double: OllamaDouble, embedder: Ol
         embedder.embed_passages(EIGHT)
 
 
-def test_only_the_one_endpoint_is_ever_asked_for_vectors(
-    double: OllamaDouble, embedder: OllamaEmbedder
-) -> None:
+def test_only_the_one_endpoint_is_ever_asked_for_vectors(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
     double.fault(nan_text="POISON", crash_once=True)
     embedder.embed_passages(with_poison(1))
     assert set(double.paths()) == {"/api/tags", "/api/show", "/api/embed"}
@@ -158,18 +156,14 @@ def test_a_text_that_gives_nan_is_recorded_and_the_others_are_stored(
     assert len(double.embeds()) - before <= 14
 
 
-def test_two_poison_texts_among_sixteen_are_both_found(
-    double: OllamaDouble, embedder: OllamaEmbedder
-) -> None:
+def test_two_poison_texts_among_sixteen_are_both_found(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
     double.fault(nan_text="POISON")
     done = embedder.embed_passages([f"{n} POISON" if n in (0, 15) else f"{n}" for n in range(16)])
     assert list(done.failures) == [0, 15]
     assert stored(done.vectors) == list(range(1, 15))
 
 
-def test_a_text_that_kills_the_runner_is_embedded_in_parts(
-    double: OllamaDouble, embedder: OllamaEmbedder
-) -> None:
+def test_a_text_that_kills_the_runner_is_embedded_in_parts(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
     double.fault(eof_over=512)
     texts = [*EIGHT, "The mooring was renewed in spring. " * 150]
     assert count_tokens(texts[-1]) > 1000
@@ -178,9 +172,7 @@ def test_a_text_that_kills_the_runner_is_embedded_in_parts(
     assert stored(done.vectors) == list(range(9))
 
 
-def test_a_crash_that_does_not_repeat_costs_one_more_request(
-    double: OllamaDouble, embedder: OllamaEmbedder
-) -> None:
+def test_a_crash_that_does_not_repeat_costs_one_more_request(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
     double.fault(crash_once=True)
     assert dict(embedder.embed_passages(EIGHT).failures) == {}
     assert len(double.embeds()) == 2
@@ -234,9 +226,7 @@ def test_a_long_text_without_a_seam_is_split_as_well(embedder: OllamaEmbedder) -
     assert (dict(done.failures), done.split) == ({}, {0})
 
 
-def test_a_long_text_with_a_poisonous_part_fails_as_a_whole(
-    double: OllamaDouble, embedder: OllamaEmbedder
-) -> None:
+def test_a_long_text_with_a_poisonous_part_fails_as_a_whole(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
     double.fault(nan_text="POISON")
     done = embedder.embed_passages([EIGHT[0], "wheat prices. " * 2000 + "POISON"])
     assert list(done.failures) == [1]
@@ -373,9 +363,7 @@ def test_nothing_but_the_texts_leaves_this_program(double: OllamaDouble, embedde
     assert {name for r in double.requests for name in r.headers} <= allowed
 
 
-def test_no_more_than_two_requests_of_passages_are_in_flight(
-    double: OllamaDouble, embedder: OllamaEmbedder
-) -> None:
+def test_no_more_than_two_requests_of_passages_are_in_flight(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
     embedder.identity()
     double.fault(cold=30)
     with ThreadPoolExecutor(4) as pool:

@@ -35,9 +35,7 @@ def ask(http: httpx.Client, **body: Any) -> httpx.Response:
     return http.post("/api/embed", json={"model": MODEL, "input": "tides", **body})
 
 
-def test_vectors_follow_shared_words_and_hang_on_weights_and_prefix(
-    double: OllamaDouble, http: httpx.Client
-) -> None:
+def test_vectors_follow_shared_words_and_hang_on_weights_and_prefix(double: OllamaDouble, http: httpx.Client) -> None:
     texts = [
         "mooring fees in spring",
         "spring mooring fee",
@@ -69,9 +67,7 @@ def test_a_cut_text_has_the_vector_of_its_head_and_the_count_shows_it(http: http
     assert cut["prompt_eval_count"] == 7
 
 
-def test_dimensions_cut_and_renormalise_except_in_old_dialects(
-    double: OllamaDouble, http: httpx.Client
-) -> None:
+def test_dimensions_cut_and_renormalise_except_in_old_dialects(double: OllamaDouble, http: httpx.Client) -> None:
     row = ask(http, dimensions=64).json()["embeddings"][0]
     assert (len(row), np.linalg.norm(row)) == (64, pytest.approx(1, abs=1e-6))
     double.fault(old="0.11")

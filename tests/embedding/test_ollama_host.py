@@ -60,7 +60,5 @@ def test_a_login_in_the_address_is_refused_without_showing_it() -> None:
 
 
 def test_loopback_is_told_from_other_hosts() -> None:
-    assert all(
-        map(is_loopback, ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "http://a.localhost"])
-    )
+    assert all(map(is_loopback, ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "http://a.localhost"]))
     assert not any(map(is_loopback, ["http://h:1", "http://10.0.0.1:1", "http://localhost.example.com"]))

@@ -90,9 +90,7 @@ def test_a_chat_model_that_does_not_tell_its_abilities_is_refused_by_its_501(dou
 
 
 @pytest.mark.parametrize("name", ["qwen3-embed:cloud", "gpt-oss:120b-cloud"])
-def test_a_model_that_runs_elsewhere_is_refused_without_a_word_to_the_server(
-    double: OllamaDouble, name: str
-) -> None:
+def test_a_model_that_runs_elsewhere_is_refused_without_a_word_to_the_server(double: OllamaDouble, name: str) -> None:
     with pytest.raises(EmbeddingRefused, match="off this machine"):
         OllamaEmbedder(double.url, name)
     assert double.requests == []

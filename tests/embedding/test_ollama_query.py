@@ -53,9 +53,7 @@ def test_a_question_gets_its_prefix_and_a_unit_vector(double: OllamaDouble, make
 
 
 @pytest.mark.parametrize("blank", ["", "  \n", "\u200b"])
-def test_a_blank_question_is_refused_before_anything_is_asked(
-    double: OllamaDouble, make: Make, blank: str
-) -> None:
+def test_a_blank_question_is_refused_before_anything_is_asked(double: OllamaDouble, make: Make, blank: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         make().embed_query(blank)
     assert caught.value.field == "query"
@@ -146,9 +144,7 @@ def test_a_zero_vector_is_never_searched_with(double: OllamaDouble, make: Make) 
         make().embed_query("mooring fees")
 
 
-def test_weights_that_change_under_the_name_are_noticed_within_a_minute(
-    double: OllamaDouble, make: Make
-) -> None:
+def test_weights_that_change_under_the_name_are_noticed_within_a_minute(double: OllamaDouble, make: Make) -> None:
     now = [0.0]
     embedder = make(clock=lambda: now[0])
     before = embedder.identity()

@@ -8,9 +8,7 @@ from fpdf import FPDF
 from pypdf import PdfReader, PdfWriter
 
 
-def raw_pdf(
-    content: bytes, *, resources: bytes = b"", extra: Sequence[bytes] = (), compress: bool = False
-) -> bytes:
+def raw_pdf(content: bytes, *, resources: bytes = b"", extra: Sequence[bytes] = (), compress: bool = False) -> bytes:
     """A PDF of one page with this content stream, font F1 Helvetica. `extra` are objects from number 6 on."""
     if compress:
         content = zlib.compress(content)

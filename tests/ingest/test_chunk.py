@@ -77,9 +77,7 @@ def test_headings_in_a_row_stand_with_the_text_below_the_last() -> None:
 
 
 def test_a_tiny_introduction_stays_with_the_deeper_section_below_it() -> None:
-    doc = document(
-        ("heading", "# A", 1), ("paragraph", "Short."), ("heading", "## B", 2), ("paragraph", SENTENCE * 3)
-    )
+    doc = document(("heading", "# A", 1), ("paragraph", "Short."), ("heading", "## B", 2), ("paragraph", SENTENCE * 3))
     (chunk,) = chunk_document(doc)
     assert chunk.heading_path == ("A",)
 
@@ -97,9 +95,7 @@ def test_a_line_above_the_first_heading_takes_the_path_of_what_follows() -> None
 
 
 def test_a_tiny_section_is_not_merged_with_its_neighbour() -> None:
-    doc = document(
-        ("heading", "## A", 2), ("paragraph", "Short."), ("heading", "## B", 2), ("paragraph", "Also.")
-    )
+    doc = document(("heading", "## A", 2), ("paragraph", "Short."), ("heading", "## B", 2), ("paragraph", "Also."))
     assert [c.heading_path for c in chunk_document(doc)] == [("A",), ("B",)]
 
 
@@ -196,9 +192,7 @@ def test_a_tiny_tail_goes_back_to_its_section() -> None:
 
 
 def test_indentation_of_the_first_line_stays() -> None:
-    doc = document(
-        ("paragraph", "Intro."), ("list_item", "    - inner item"), ("code", "    x = 1\n    y = 2")
-    )
+    doc = document(("paragraph", "Intro."), ("list_item", "    - inner item"), ("code", "    x = 1\n    y = 2"))
     assert [c.text for c in chunk_document(doc, size=20, overlap=0)] == [
         "Intro.",
         "    - inner item",
@@ -311,9 +305,7 @@ def test_every_chunk_brings_new_text(text: str, size: int, overlap: int) -> None
     doc = document(("paragraph", text))
     chunks = chunk_document(doc, size=size, overlap=overlap)
     starts = [c.char_start for c in chunks]
-    assert starts == sorted(set(starts)) and [c.char_end for c in chunks] == sorted(
-        {c.char_end for c in chunks}
-    )
+    assert starts == sorted(set(starts)) and [c.char_end for c in chunks] == sorted({c.char_end for c in chunks})
     assert covered(doc, chunks) and len(chunks) < len(text)
 
 
@@ -424,9 +416,7 @@ def test_the_number_of_a_heading(heading: str, number: str) -> None:
 
 
 def test_the_label_is_that_of_the_innermost_numbered_heading() -> None:
-    doc = document(
-        ("heading", "4 Fees", 1), ("heading", "4.2 Late", 2), ("heading", "Notes", 3), ("paragraph", "x")
-    )
+    doc = document(("heading", "4 Fees", 1), ("heading", "4.2 Late", 2), ("heading", "Notes", 3), ("paragraph", "x"))
     assert chunk_document(doc)[0].label == "4.2"
 
 
@@ -458,12 +448,10 @@ def test_a_shared_paragraph_stands_whole_in_one_chunk_of_each_document() -> None
     repeats = 0
     for n in range(200):
         before: list[Piece] = [
-            ("paragraph", f"Entry {n}-{i} is unlike the others. " * (1 + (n * 7 + i) % 9))
-            for i in range(n % 5)
+            ("paragraph", f"Entry {n}-{i} is unlike the others. " * (1 + (n * 7 + i) % 9)) for i in range(n % 5)
         ]
         after: list[Piece] = [
-            ("paragraph", f"Remark {n}-{i} follows from it. " * (1 + (n * 3 + i) % 23))
-            for i in range(1 + n % 4)
+            ("paragraph", f"Remark {n}-{i} follows from it. " * (1 + (n * 3 + i) % 23)) for i in range(1 + n % 4)
         ]
         doc = document(*before, ("paragraph", SHARED), *after)
         chunks = chunk_document(doc)
@@ -505,9 +493,7 @@ def test_a_cut_paragraph_is_hashed_stretch_by_stretch() -> None:
 
 
 def test_short_paragraphs_headings_and_code_have_no_hash_but_a_whole_table_has() -> None:
-    doc = document(
-        ("heading", "# " + "long heading " * 9, 1), ("paragraph", "Short."), ("code", "x = 1\n" * 40)
-    )
+    doc = document(("heading", "# " + "long heading " * 9, 1), ("paragraph", "Short."), ("code", "x = 1\n" * 40))
     assert chunk_document(doc)[0].paragraphs == ()
     (chunk,) = chunk_document(document(("table", _table(4))))
     assert [(p.start, p.end) for p in chunk.paragraphs] == [(0, len(chunk.text))]
@@ -517,9 +503,7 @@ def test_short_paragraphs_headings_and_code_have_no_hash_but_a_whole_table_has()
 # --- properties ---------------------------------------------------------------------------------------------
 
 _LETTERS = st.sampled_from([*"ab.!|\\# >-`~;,(1)\t", "\n", "\n\n", "e\u0301", "字", "。", "👩\u200d👧", "🇩🇪"])
-_WORDS = st.sampled_from(
-    ["alpha ", "Beta. ", "(a) gamma; ", "x" * 90, "| c | d |\n", "```\n", "delta\n", "Art. 6 "]
-)
+_WORDS = st.sampled_from(["alpha ", "Beta. ", "(a) gamma; ", "x" * 90, "| c | d |\n", "```\n", "delta\n", "Art. 6 "])
 _PROSE = st.one_of(st.lists(_LETTERS, max_size=120), st.lists(_WORDS, max_size=120)).map("".join)
 _KINDS = st.sampled_from(["paragraph", "list_item", "code", "table", "definition"])
 _BLOCKS = st.one_of(

@@ -69,9 +69,7 @@ def test_forms_hidden_parts_and_their_like_are_not_read() -> None:
 
 
 def test_entities_are_decoded_once() -> None:
-    doc = read(
-        page("<p>a &amp;lt; b &lt;p&gt; &eacute;&#8211;&nbsp;x</p>", "<title>A &amp;amp; B</title>"), HTML
-    )
+    doc = read(page("<p>a &amp;lt; b &lt;p&gt; &eacute;&#8211;&nbsp;x</p>", "<title>A &amp;amp; B</title>"), HTML)
     assert doc.text == "a &lt; b <p> é– x"
     assert doc.title == "A &amp; B"
 

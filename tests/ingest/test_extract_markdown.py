@@ -6,9 +6,7 @@ MD = "text/markdown"
 
 
 def test_front_matter_is_cut_off_and_understood() -> None:
-    doc = read(
-        "---\ntitle: Late *fees*\ndate: 2024-03-01\nretired: true\ntags: [a, b]\n---\n# H\n\nText.\n", MD
-    )
+    doc = read("---\ntitle: Late *fees*\ndate: 2024-03-01\nretired: true\ntags: [a, b]\n---\n# H\n\nText.\n", MD)
     assert doc.title == "Late *fees*"
     assert (doc.dated, doc.retired, dict(doc.metadata)) == (date(2024, 3, 1), True, {"tags": ["a", "b"]})
     assert doc.text == "# H\n\nText.\n"
@@ -100,3 +98,13 @@ def test_one_bad_letter_never_costs_the_file() -> None:
     doc = read("# A\ud835\n\nHe\x00llo", MD)
     assert doc.text == "# A\ufffd\n\nHello"
     assert "removed 1 NUL character" in doc.notes
+
+
+def test_front_matter_that_unfolds_without_end_is_not_unfolded() -> None:
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
+    )
+    doc = read(f"---\ntitle: Laughs\n{bomb}---\nText.", MD)
+    assert doc.title == "Laughs"
+    assert len(str(doc.metadata)) < 2000
+    assert read("---\na: &a [*a]\n---\nText.", MD).text == "Text."

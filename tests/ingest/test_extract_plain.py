@@ -39,9 +39,7 @@ def test_numbered_and_capital_headings_nest_below_the_title() -> None:
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_an_article_and_the_title_below_it_are_one_heading_below_its_chapter(gap: str) -> None:
-    doc = read(
-        f"CHAPTER I\nGeneral matters\n\nArticle 6{gap}Lawful uses\n\n1. Uses are lawful if agreed.", TXT
-    )
+    doc = read(f"CHAPTER I\nGeneral matters\n\nArticle 6{gap}Lawful uses\n\n1. Uses are lawful if agreed.", TXT)
     assert outline(doc) == [(1, "CHAPTER I General matters"), (2, "Article 6 Lawful uses")]
     assert block_with(doc, "Uses are")[1] == ("CHAPTER I General matters", "Article 6 Lawful uses")
 
@@ -74,8 +72,7 @@ def test_underlined_titles_have_levels_by_their_line() -> None:
 
 def test_a_contract_with_articles_and_numbered_sections() -> None:
     text = (
-        "ARTICLE 6 PAYMENT\n\n6.1 Due date\n\nSoon.\n\nSection 3. Delivery terms\n\nLater.\n\n"
-        "§ 12 Notices\n\nWritten."
+        "ARTICLE 6 PAYMENT\n\n6.1 Due date\n\nSoon.\n\nSection 3. Delivery terms\n\nLater.\n\n§ 12 Notices\n\nWritten."
     )
     assert [title for _, title in outline(read(text, TXT))] == [
         "ARTICLE 6 PAYMENT",

@@ -23,10 +23,7 @@ def test_surrogate_pairs_are_joined_and_halves_replaced() -> None:
 
 
 def test_two_spellings_of_a_word_come_out_the_same() -> None:
-    assert (
-        clean("cafe\u0301 po\u00adlicy e\ufb03cient \ufeffzero\u200bwidth")[0]
-        == "café policy efficient zerowidth"
-    )
+    assert clean("cafe\u0301 po\u00adlicy e\ufb03cient \ufeffzero\u200bwidth")[0] == "café policy efficient zerowidth"
 
 
 def test_joiners_that_spell_words_and_emoji_stay() -> None:

@@ -37,9 +37,7 @@ def test_the_hash_is_a_signed_number_of_64_bits_that_does_not_change() -> None:
         "> - " + TEXT,
         "• " + TEXT,
         TEXT.replace("thirty days", "**thirty days**").replace("the board", "_the board_"),
-        TEXT.replace("loan", "`loan`")
-        .replace("notice", "***notice***")
-        .replace("extension", "~~extension~~"),
+        TEXT.replace("loan", "`loan`").replace("notice", "***notice***").replace("extension", "~~extension~~"),
         TEXT.replace("the notice,", "__the notice__,").replace("writing.", "_writing_."),
         TEXT.upper(),
         TEXT.replace(" ", "\n  "),

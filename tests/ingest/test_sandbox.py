@@ -62,7 +62,12 @@ def test_a_file_that_takes_too_long_is_given_up(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(MemoryError(), "too_large"), (RecursionError(), "too_large"), (ValueError("odd"), "failed"), (OSError(5, "io"), "failed")],
+    [
+        (MemoryError(), "too_large"),
+        (RecursionError(), "too_large"),
+        (ValueError("odd"), "failed"),
+        (OSError(5, "io"), "failed"),
+    ],
 )
 def test_what_a_parser_throws_becomes_a_status(
     folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, status: str

@@ -66,9 +66,7 @@ def office(kind: str) -> bytes:
         ("nul.txt", b"good line\nba\x00d line\n", "text/plain"),
     ],
 )
-def test_content_and_name_that_agree_are_taken(
-    tmp_path: Path, name: str, data: bytes, media_type: str
-) -> None:
+def test_content_and_name_that_agree_are_taken(tmp_path: Path, name: str, data: bytes, media_type: str) -> None:
     found = read(tmp_path, name, data)
     assert isinstance(found, SourceFile), found
     assert (found.media_type, found.source, found.data, found.size_bytes) == (
@@ -135,9 +133,7 @@ def test_an_empty_file_is_empty_whatever_its_name(tmp_path: Path) -> None:
 
 def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     found = read(tmp_path, "a.txt", b"x" * 11, limit=10)
-    assert found == Rejected(
-        "a.txt", FileStatus.TOO_LARGE, "has 11 bytes, at most 10 are read", size_bytes=11
-    )
+    assert found == Rejected("a.txt", FileStatus.TOO_LARGE, "has 11 bytes, at most 10 are read", size_bytes=11)
     assert isinstance(read(tmp_path, "b.txt", b"x" * 10, limit=10), SourceFile)
 
 

@@ -20,9 +20,7 @@ class Answer:
     streamed: bool
 
 
-def chat(
-    state: State, body: dict[str, Any], connection: socket.socket, send: Callable[[Answer], None]
-) -> None:
+def chat(state: State, body: dict[str, Any], connection: socket.socket, send: Callable[[Answer], None]) -> None:
     """Answer with the last message's text, or with a call of the first tool offered until a tool has answered."""
     name = body.get("model") or ""
     if not name:
@@ -82,9 +80,7 @@ def _say(state: State, messages: list[dict[str, Any]], tools: list[dict[str, Any
     return {"role": "assistant", "content": "", "tool_calls": [call]}
 
 
-def _stream(
-    state: State, head: dict[str, Any], message: dict[str, Any], last: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _stream(state: State, head: dict[str, Any], message: dict[str, Any], last: dict[str, Any]) -> list[dict[str, Any]]:
     words = message["content"].split(" ") if message["content"] else []
     lines: list[dict[str, Any]] = [
         {**head, "message": {"role": "assistant", "content": word if n == 0 else f" {word}"}, "done": False}

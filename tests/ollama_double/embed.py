@@ -70,26 +70,20 @@ def find(state: State, name: Any, not_found: str) -> Model:
     return model
 
 
-def embed(
-    state: State, body: dict[str, Any], connection: socket.socket, with_: EmbedWith | None
-) -> dict[str, Any]:
+def embed(state: State, body: dict[str, Any], connection: socket.socket, with_: EmbedWith | None) -> dict[str, Any]:
     """POST /api/embed."""
     old = str(state.peek("old") or "")
     name, given = body.get("model", ""), body.get("input")
     keep = keep_alive(body.get("keep_alive"))
     dimensions = body.get("dimensions") or 0
     if not isinstance(dimensions, int):
-        raise Refused(
-            400, "json: cannot unmarshal string into Go struct field EmbedRequest.dimensions of type int"
-        )
+        raise Refused(400, "json: cannot unmarshal string into Go struct field EmbedRequest.dimensions of type int")
     if old == "0.3" and not given:
         raise Refused(400, "missing input")
     inputs = [given] if isinstance(given, str) and given else given or []
     if not isinstance(inputs, list) or not all(isinstance(x, str) for x in inputs):
         raise Refused(400, "invalid input type")
-    model = find(
-        state, name, 'model "{}" not found, try pulling it first' if name else "model '{}' not found"
-    )
+    model = find(state, name, 'model "{}" not found, try pulling it first' if name else "model '{}' not found")
     size = num_ctx(body.get("options"))
     slot, waited = state.runner(model.name, size, connection)
     head: dict[str, Any] = {"model": name, "embeddings": []}
@@ -120,9 +114,7 @@ def embed(
         state.keep(model.name, keep)
 
 
-def legacy(
-    state: State, body: dict[str, Any], connection: socket.socket, with_: EmbedWith | None
-) -> dict[str, Any]:
+def legacy(state: State, body: dict[str, Any], connection: socket.socket, with_: EmbedWith | None) -> dict[str, Any]:
     """POST /api/embeddings: one text, and vectors that are not of length 1."""
     if not body.get("model"):
         raise Refused(400, "model is required")
@@ -139,9 +131,7 @@ def legacy(
     return {"embedding": as_json(vectors(model, [text], with_) * 20)[0]}
 
 
-def openai(
-    state: State, body: dict[str, Any], connection: socket.socket, with_: EmbedWith | None
-) -> dict[str, Any]:
+def openai(state: State, body: dict[str, Any], connection: socket.socket, with_: EmbedWith | None) -> dict[str, Any]:
     """POST /v1/embeddings."""
     given = body.get("input")
     if given is None or given == []:
@@ -154,9 +144,7 @@ def openai(
     data = [
         {
             "object": "embedding",
-            "embedding": row
-            if form == "float"
-            else base64.b64encode(np.array(row, "<f4").tobytes()).decode("ascii"),
+            "embedding": row if form == "float" else base64.b64encode(np.array(row, "<f4").tobytes()).decode("ascii"),
             "index": n,
         }
         for n, row in enumerate(inner["embeddings"])
@@ -192,9 +180,7 @@ def _fit(text: str, model: Model, size: int, truncate: bool, old: str) -> str:
     if not truncate:
         raise Refused(
             400,
-            "input length exceeds maximum context length"
-            if old
-            else "the input length exceeds the context length",
+            "input length exceeds maximum context length" if old else "the input length exceeds the context length",
         )
     if limit <= 0:
         raise Refused(400, "input after truncation exceeds maximum context length")

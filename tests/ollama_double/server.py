@@ -62,9 +62,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = (
-        True  # head and body are two writes; the second would wait for the first's receipt
-    )
+    disable_nagle_algorithm = True  # head and body are two writes; the second would wait for the first's receipt
     server: Server
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -86,9 +84,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         state = self.server.state
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.partition("?")[0]
-        record = Recorded(
-            self.command, path, {k.lower(): v for k, v in self.headers.items()}, raw, time.monotonic()
-        )
+        record = Recorded(self.command, path, {k.lower(): v for k, v in self.headers.items()}, raw, time.monotonic())
         if path == "/__double/faults":
             self._control(raw)
             return
@@ -164,9 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path == "/api/chat":
             chat.chat(state, body, self.connection, lambda answer: self._send_chat(record, answer))
             return
-        make = {"/api/embed": embed.embed, "/api/embeddings": embed.legacy, "/v1/embeddings": embed.openai}[
-            path
-        ]
+        make = {"/api/embed": embed.embed, "/api/embeddings": embed.legacy, "/v1/embeddings": embed.openai}[path]
         self._send_json(record, 200, make(state, body, self.connection, with_))
 
     def _show(self, record: Recorded, body: dict[str, Any]) -> None:
@@ -236,11 +230,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _send(self, record: Recorded, status: int, body: bytes, kind: str) -> None:
         record.status = status
-        cut = (
-            self.server.state.take("truncate_body", record.path.removeprefix(self.server.prefix))
-            if body
-            else None
-        )
+        cut = self.server.state.take("truncate_body", record.path.removeprefix(self.server.prefix)) if body else None
         self.send_response(status)
         self.send_header("Content-Type", kind)
         # "json": a whole HTTP message whose JSON is cut; else the connection ends before the message does.
@@ -280,9 +270,7 @@ def decode(raw: bytes) -> dict[str, Any]:
     except ValueError as error:
         at = getattr(error, "pos", 0)
         found = "unexpected EOF" if at >= len(text.rstrip()) or "Unterminated" in str(error) else ""
-        raise Refused(
-            400, found or f"invalid character '{text[at : at + 1]}' looking for beginning of value"
-        ) from None
+        raise Refused(400, found or f"invalid character '{text[at : at + 1]}' looking for beginning of value") from None
     if not isinstance(value, dict):
         raise Refused(400, "json: cannot unmarshal into Go value of type api.Request")
     return cast("dict[str, Any]", _whole({str(k).lower(): v for k, v in value.items()}))

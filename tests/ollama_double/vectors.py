@@ -53,10 +53,7 @@ def _features(word: str) -> list[tuple[str, float]]:
 
 @lru_cache(maxsize=100_000)
 def _votes(digest: str, feature: str, dimensions: int) -> tuple[tuple[int, float], ...]:
-    raw = hashlib.blake2b(
-        feature.encode("utf-8", "replace"), key=digest.encode()[:64], digest_size=32
-    ).digest()
+    raw = hashlib.blake2b(feature.encode("utf-8", "replace"), key=digest.encode()[:64], digest_size=32).digest()
     return tuple(
-        (int.from_bytes(raw[n : n + 3], "big") % dimensions, 1.0 if raw[n + 3] & 1 else -1.0)
-        for n in range(0, 32, 4)
+        (int.from_bytes(raw[n : n + 3], "big") % dimensions, 1.0 if raw[n + 3] & 1 else -1.0) for n in range(0, 32, 4)
     )

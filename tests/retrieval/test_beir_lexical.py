@@ -13,7 +13,10 @@ from agent_server.retrieval import lexical
 from tests.corpus import File, fill
 
 DATA = os.environ.get("KB_TEST_DATA", "")
-COMMON = "the use system method result time data provide require relevant person study".split()
+COMMON = [
+    *("the", "use", "system", "method", "result", "time"),
+    *("data", "provide", "require", "relevant", "person", "study"),
+]
 DEPTH = 20
 
 pytestmark = [

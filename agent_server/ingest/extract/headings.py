@@ -17,9 +17,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _SIGN = re.compile(r"§+\s*[\d.]+[a-z]?(?:-\d+)?\.?\s+(?P<rest>\S.*)")
-_NUMBERED = re.compile(
-    r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,4}|[A-Z](?:\.\d{1,3}){1,4})(?P<dot>[.)]?)\s+(?P<rest>\S.*)"
-)
+_NUMBERED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,4}|[A-Z](?:\.\d{1,3}){1,4})(?P<dot>[.)]?)\s+(?P<rest>\S.*)")
 _GAP = re.compile(r"\S(?:\t| {3,})\S")
 _LIST_MARK = re.compile(
     r"\s*(?:[-*+•◦▪‣·–—o] |\((?:\d{1,3}|[a-z]{1,2}|[ivxl]{1,5}|[A-Z])\)\.?\s"
@@ -60,11 +58,7 @@ def looks_like_title(line: str) -> bool:
     if not line or len(line) > MAX_CHARS or _GAP.search(line) or _ENDS_BADLY.search(line):
         return False
     first = line.lstrip("\"'“‘([¿¡")[:1]
-    return (
-        bool(first)
-        and (first.isupper() or first.isdigit() or not first.isascii())
-        and any(map(str.isalpha, line))
-    )
+    return bool(first) and (first.isupper() or first.isdigit() or not first.isascii()) and any(map(str.isalpha, line))
 
 
 def read_heading(line: str) -> LineHeading | None:
@@ -84,12 +78,7 @@ def _named(text: str) -> LineHeading | None:
         return None
     rest = found["rest"]
     word = found["word"].lower()
-    if (
-        found["number"]
-        and found["number"].islower()
-        and found["number"].isalpha()
-        and len(found["number"]) > 1
-    ):
+    if found["number"] and found["number"].islower() and found["number"].isalpha() and len(found["number"]) > 1:
         return None  # "Section di ...": letters that happen to be Roman numerals
     rank = f"named:{'appendix' if word in _APPENDED else word}"
     if rest is None:

@@ -27,9 +27,7 @@ _SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "co
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAK = "\n"
-_DECLARED = re.compile(
-    rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I
-)
+_DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
 _DATES = (
     "dcterms.modified",
     "dcterms.date",
@@ -234,9 +232,7 @@ class _Walker:
                     self.walk(part, "paragraph", depth + 1)
                     self.flush()
             return
-        caption = next(
-            (c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None
-        )
+        caption = next((c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None)
         if caption is not None:
             self.out.add("paragraph", _line(caption))
         head = [i for i, row in enumerate(rows) if next(row.iterancestors("thead"), None) is not None]
@@ -254,9 +250,7 @@ def _start(node: _Node) -> int:
 
 def _main_part(body: _Node) -> Iterator[_Node]:
     """`main`, else the outermost articles, else the body without its own header and footer."""
-    main = [n for n in body.iter("main") if not _hidden(n)] or [
-        n for n in body.iter() if n.get("role") == "main"
-    ]
+    main = [n for n in body.iter("main") if not _hidden(n)] or [n for n in body.iter() if n.get("role") == "main"]
     articles = [n for n in body.iter("article") if next(n.iterancestors("article"), None) is None]
     parts = [n for n in main or articles if _line(n)]
     if parts:
@@ -302,9 +296,7 @@ def extract_html(file: SourceFile) -> Document | Rejected:
     if any("depth" in error.message for error in parser.error_log):
         if not walker.out.text:
             reason = "elements are nested deeper than the parser reads"
-            return Rejected(
-                file.source, FileStatus.DAMAGED, reason, file.sha256, file.size_bytes, file.media_type
-            )
+            return Rejected(file.source, FileStatus.DAMAGED, reason, file.sha256, file.size_bytes, file.media_type)
         notes += ("some elements are nested too deep and were not read",)
     title = root.find(".//head/title")
     metadata: dict[str, str] = {key: meta[key] for key in _KEPT if key in meta}

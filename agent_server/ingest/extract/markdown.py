@@ -33,7 +33,7 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, tuple[str, ..
     if found is None:
         return {}, text, ()
     try:
-        values = yaml.safe_load(found[1])
+        values = _load(found[1])
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not re.match(r"\s*[\w-]+\s*:", found[1]):
             return {}, text, ()  # two rules with text between them
@@ -45,6 +45,13 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, tuple[str, ..
     if not isinstance(values, dict):
         return {}, text, ()
     return {str(key): value for key, value in values.items()}, text[found.end() :], ()
+
+
+def _load(text: str) -> Any:
+    """YAML without references: they can unfold to any size, or into themselves. Raises `yaml.YAMLError`."""
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+        raise yaml.YAMLError("references (*name) are not read")
+    return yaml.safe_load(text)
 
 
 def _plain_values(lines: str) -> dict[str, Any]:

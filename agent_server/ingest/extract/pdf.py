@@ -27,6 +27,7 @@ from agent_server.ingest.hygiene import clean, clean_line
 from agent_server.models import Document, FileStatus, Page, Rejected, SourceFile
 
 _SUSPECT = 0.08  #: share of letters in impossible words from which on a page is read in another way
+_KEPT_LETTERS = 0.98  #: share of the letters that another way of reading has to find
 _JUNK_TITLE = re.compile(
     r"untitled|microsoft word|\.(?:docx?|dvi|tex|indd|pdf|qxd|ppt|xlsx?)\s*$|^[\W\d_]*$|^title$", re.I
 )
@@ -135,7 +136,9 @@ def _page(page: PageObject, number: int, reading: _Reading) -> list[PdfLine]:
         return []
     if letters_run_together(raw) > _SUSPECT:
         wide = str(_attempt(lambda: page.extract_text(extraction_mode="layout"), ""))
-        if wide.strip() and letters_run_together(wide) < letters_run_together(raw) / 2:
+        # Layout mode leaves out what is turned or overlaps: words apart are no gain when others are lost.
+        whole = sum(map(str.isalnum, wide)) >= _KEPT_LETTERS * sum(map(str.isalnum, raw))
+        if whole and letters_run_together(wide) < letters_run_together(raw) / 2:
             lines, raw = plain_lines(wide, number), wide
         else:
             reading.together.append(number)
@@ -250,14 +253,10 @@ def extract_pdf(file: SourceFile) -> Document | Rejected:
     count = len(reading.pages)
     if not any(reading.pages):
         if reading.bombs:
-            return _rejected(
-                file, FileStatus.TOO_LARGE, "a page unpacks to more than the limit of the reader"
-            )
+            return _rejected(file, FileStatus.TOO_LARGE, "a page unpacks to more than the limit of the reader")
         if len(reading.broken) == count:
             return _rejected(file, FileStatus.DAMAGED, f"none of its {count} pages could be read")
-        return _rejected(
-            file, FileStatus.NO_TEXT, f"no text on pages {_listed(list(range(1, count + 1)))} (a scan?)"
-        )
+        return _rejected(file, FileStatus.NO_TEXT, f"no text on pages {_listed(list(range(1, count + 1)))} (a scan?)")
     pages = drop_running_lines(reading.pages)
     lines = [line for page in pages for line in page]
     flow = Flow(lines or [line for page in reading.pages for line in page], reading.bookmarks)

@@ -66,11 +66,7 @@ class Flow:
         length = 0
         while index + length < len(self.lines) and index + length not in self.marked:
             line = self.lines[index + length]
-            if (
-                len(line.cells) < 2
-                or is_list_item(line.cells[0] + " ")
-                or line.page != self.lines[index].page
-            ):
+            if len(line.cells) < 2 or is_list_item(line.cells[0] + " ") or line.page != self.lines[index].page:
                 break
             if length and self._gap(index + length) > 2.5:
                 break
@@ -108,11 +104,7 @@ class Flow:
             listed = number is None and is_list_item(text)
             whole = len(text) <= _HEADING_CHARS and not listed and not _END.search(text.rstrip("?!"))
             if whole and looks_like_title(text[-MAX_CHARS:].title() if len(text) > MAX_CHARS else text):
-                rank = (
-                    f"num:{number['number'].count('.') + 1}"
-                    if number
-                    else f"size:{line.size:.0f}{'b' * line.bold}"
-                )
+                rank = f"num:{number['number'].count('.') + 1}" if number else f"size:{line.size:.0f}{'b' * line.bold}"
                 named = read_heading(text)
                 return length, named or LineHeading(rank, text)
             return 0, None
@@ -148,12 +140,7 @@ class Flow:
         """Whether nothing runs into or out of a line in ordinary letters that could be a heading."""
         line = self.lines[index]
         above = self.lines[index - 1] if index else None
-        if (
-            above is not None
-            and not _END.search(above.text)
-            and self._gap(index) < 1.3
-            and above.page == line.page
-        ):
+        if above is not None and not _END.search(above.text) and self._gap(index) < 1.3 and above.page == line.page:
             above_is_heading = bool(self.pieces) and self.pieces[-1].kind == "heading"
             if not above_is_heading and len(above.text) > 0.8 * self.usual.width:
                 return False
@@ -246,13 +233,7 @@ class Flow:
             if before is not None and piece.kind == "table":
                 gap = "\n"
             elif before is not None:
-                gap = (
-                    "-"
-                    if self._hyphenated(before.text, line.text)
-                    else ""
-                    if _HYPHEN.search(before.text)
-                    else " "
-                )
+                gap = "-" if self._hyphenated(before.text, line.text) else "" if _HYPHEN.search(before.text) else " "
                 if gap == "" and not line.text[:1].islower():
                     gap = "" if line.text[:1].isalpha() else " "
             yield line, gap

@@ -161,9 +161,7 @@ def _recut(lines: list[PdfLine]) -> list[PdfLine]:
         for x, text in line.pieces[1:]:
             if x <= starts[-1] + 1:  # the next line of the same cell
                 cells[-1] = _glue(cells[-1], text)
-            elif (
-                any(abs(x - known) < 1 for known in line.columns) or sum(abs(x - c) < 1 for c in columns) > 1
-            ):
+            elif any(abs(x - known) < 1 for known in line.columns) or sum(abs(x - c) < 1 for c in columns) > 1:
                 cells.append(text)
                 starts.append(x)
             else:
@@ -259,9 +257,7 @@ def drop_running_lines(pages: list[list[PdfLine]]) -> list[list[PdfLine]]:
         seen.update({key for _, key in _edges(lines)})
     filled = sum(1 for lines in pages if lines)
     running = {
-        key
-        for key, count in seen.items()
-        if count >= max(2, 0.6 * filled) or (count >= 4 and count >= 0.35 * filled)
+        key for key, count in seen.items() if count >= max(2, 0.6 * filled) or (count >= 4 and count >= 0.35 * filled)
     }
     kept: list[list[PdfLine]] = []
     for lines in pages:

@@ -63,9 +63,7 @@ def _is_table(group: list[Line]) -> bool:
         return False
     if any(len(line.text) < _LONG and _RULE_ROW.fullmatch(line.text) for line in group):
         return True
-    bodies = [
-        re.sub(r"^\s*\S{1,5}\s+", "", line.text) if is_list_item(line.text) else line.text for line in group
-    ]
+    bodies = [re.sub(r"^\s*\S{1,5}\s+", "", line.text) if is_list_item(line.text) else line.text for line in group]
     return sum(1 for body in bodies if _COLUMNS.search(body.strip())) >= max(2, 0.8 * len(group))
 
 

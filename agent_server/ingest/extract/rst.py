@@ -99,9 +99,7 @@ class _Scanner:
     """Walks the lines between titles and says which stretch is what."""
 
     lines: list[str]
-    spans: list[tuple[BlockKind, int, int]] = field(
-        default_factory=list
-    )  #: kind, first line, line after the last
+    spans: list[tuple[BlockKind, int, int]] = field(default_factory=list)  #: kind, first line, line after the last
 
     def scan(self, first: int, last: int) -> None:
         """Blocks of the lines `first` up to but without `last`."""
@@ -269,9 +267,7 @@ def extract_rst(file: SourceFile) -> Document | Rejected:
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     spans = [Span(kind, starts[first], min(starts[end], len(text))) for kind, first, end in scanner.spans]
-    spans += [
-        Span("heading", starts[t.first], min(starts[t.last + 1], len(text)), t.level, t.text) for t in titles
-    ]
+    spans += [Span("heading", starts[t.first], min(starts[t.last + 1], len(text)), t.level, t.text) for t in titles]
     values = header or _docinfo(lines, titles)
     small = {key.lower(): value for key, value in values.items()}
     raw_date = small.get("date") or small.get("created")

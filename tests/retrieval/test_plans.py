@@ -1,6 +1,8 @@
 """The plan is pinned, not only the answer: 20,000 passages, rare and common words, both indexes by name."""
 
 import random
+import shutil
+import subprocess
 from collections.abc import Iterator
 
 import psycopg
@@ -11,7 +13,8 @@ from agent_server import sql
 from agent_server.catalog import Collection
 from agent_server.db import Database, migrate
 from agent_server.lexemes import lexical_text
-from agent_server.retrieval import candidates, search
+from agent_server.postgres import find_binaries
+from agent_server.retrieval import candidates, search, trace
 from tests.conftest import SECRET, Server
 from tests.corpus import File, fill
 from tests.hash_embedder import HashEmbedder
@@ -67,6 +70,21 @@ def test_both_indexes_are_used_and_chunks_is_never_read_from_end_to_end(
     assert "Index Scan using chunks_embedding" in plan, plan
     assert "Bitmap Index Scan on chunks_tsv" in plan, plan
     assert "Seq Scan on chunks" not in plan, plan
+
+
+def test_psql_sees_the_same_plan_for_a_recorded_question(large: tuple[Database, Collection]) -> None:
+    database, collection = large
+    result = search.search(database, "LARGE", "data time value", HashEmbedder())
+    recorded = trace.get_trace(database, collection.schema_name, result.trace_id)
+    script = trace.psql_script(recorded, collection.schema_name)
+    script += "EXPLAIN (ANALYZE)\n" + sql.load("hybrid").path.read_text(encoding="utf-8") + ";\nROLLBACK;\n"
+    psql = shutil.which("psql") or str(find_binaries() / "psql")
+    command = [psql, "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", database.dsn]
+    done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Index Scan using chunks_embedding" in done.stdout, done.stdout
+    assert "Bitmap Index Scan on chunks_tsv" in done.stdout, done.stdout
+    assert "Seq Scan on chunks" not in done.stdout, done.stdout
 
 
 def test_the_collection_is_as_large_as_the_plans_claim(large: tuple[Database, Collection]) -> None:

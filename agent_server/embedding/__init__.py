@@ -3,6 +3,7 @@
 `make_embedder` chooses by the settings and imports lazily: the base install has neither onnxruntime nor a model.
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -70,6 +71,7 @@ def make_embedder(settings: Settings) -> Embedder:
             settings.embed_model,
             query_timeout_s=settings.query_timeout_s,
             passage_timeout_s=settings.embed_timeout_s,
+            batch_size=settings.embed_batch_size,
         )
     from agent_server.embedding.local import LocalEmbedder  # noqa: PLC0415  lazily, as the module says
 
@@ -99,6 +101,11 @@ def check_contract(stored: EmbedderIdentity, offered: EmbedderIdentity) -> None:
         )
 
 
+def is_blank(text: str) -> bool:
+    """Whether `text` holds nothing a model could read: white space, control and zero-width characters alone."""
+    return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
+
+
 def storable(vectors: Vectors) -> NDArray[np.bool_]:
     """Which rows of (n, d) are finite and not zero once they are stored in half precision."""
     with np.errstate(over="ignore", invalid="ignore"):  # a value beyond half precision becomes inf, and is caught
@@ -110,7 +117,8 @@ def storable(vectors: Vectors) -> NDArray[np.bool_]:
 def unit_rows(vectors: Vectors) -> Vectors:
     """Rows of (n, d) at length 1; rows that have no direction become NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        # In double precision: the squares of large float32 values overflow.
+        norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
         out = np.where(norms > 1e-6, vectors / norms, np.nan).astype(np.float32)
     out[~storable(out)] = np.nan
     return out

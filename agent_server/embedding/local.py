@@ -7,6 +7,7 @@ neither is imported. Both are pinned by their sha256. KB_LOCAL_MODEL_DIR names a
 import hashlib
 import importlib.metadata
 import os
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agent_server.embedding import Embedded, EmbedderIdentity, Vectors, unit_rows
+from agent_server.embedding import Embedded, EmbedderIdentity, Vectors, is_blank, unit_rows
 from agent_server.errors import EmbeddingRefused, InvalidArgument, SettingsError
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class LocalEmbedder:
     """Mean-pooled sentence vectors; texts over 256 tokens are embedded window by window and averaged."""
 
     def __init__(self, model_dir: Path | None = None) -> None:
-        self._model_dir = model_dir
+        # Resolved, since its name is part of the contract: "." and a path to the same folder are one model.
+        self._model_dir = None if model_dir is None else model_dir.resolve()
 
     def identity(self) -> EmbedderIdentity:
         """Known without loading the model, but for the width of one's own."""
@@ -52,7 +54,7 @@ class LocalEmbedder:
         )
 
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
-        """Vectors (n, 384). A blank text has no vector; the others are not affected by it."""
+        """Vectors (n, 384). A blank or unreadable text has no vector; the others are not affected by it."""
         windows: list[list[int]] = []
         owners: list[int] = []
         split: set[int] = set()
@@ -61,6 +63,9 @@ class LocalEmbedder:
             ids = self._tokenize(text)
             if not ids:
                 failures[n] = "holds no text to embed"
+                continue
+            if not self._readable(ids):
+                failures[n] = "holds no word that the model can read"
                 continue
             parts = _windows(ids, CONTEXT_TOKENS - _CLS_SEP)
             if len(parts) > 1:
@@ -77,7 +82,7 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """The vector (384,) of a question. Raises InvalidArgument for a blank one."""
-        if not text.strip():
+        if is_blank(text):
             raise InvalidArgument("query", "is blank; expected a question or some words")
         result = self.embed_passages([text])
         if result.failures:
@@ -91,7 +96,16 @@ class LocalEmbedder:
         self.__dict__.pop("_tokenizer", None)
 
     def _tokenize(self, text: str) -> list[int]:
+        # The tokenizer raises TypeError on a lone surrogate, which would cost the whole batch.
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _readable(self, ids: Sequence[int]) -> bool:
+        """Whether any word is known. Text in a script the model has no letters of (Thai, Georgian, Amharic…) becomes
+        unknown words alone: all such texts have about the same vector, and any would answer any question with 1.0."""
+        unknown = self._tokenizer.token_to_id("[UNK]")
+        known = [n for n in ids if n != unknown]
+        return len(known) == len(ids) or any(any(map(str.isalnum, self._tokenizer.id_to_token(n) or "")) for n in known)
 
     def _run(self, window: Sequence[int]) -> Vectors:
         """Unit vector of one window. Texts run one by one: on two cores that was 66 passages a second against 55, 47
@@ -141,9 +155,11 @@ class LocalEmbedder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = min(8, os.cpu_count() or 1)
         options.log_severity_level = 3
-        return onnxruntime.InferenceSession(
-            str(self._files()["model.onnx"]), options, providers=["CPUExecutionProvider"]
-        )
+        path = self._files()["model.onnx"]
+        try:
+            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001  the runtime's own kinds share no base but this
+            raise _unfit(path, error) from None
 
     @cached_property
     def _tokenizer(self) -> "tokenizers.Tokenizer":
@@ -151,7 +167,11 @@ class LocalEmbedder:
             import tokenizers  # noqa: PLC0415  only when something is embedded
         except ImportError:
             raise _not_installed() from None
-        tokenizer = tokenizers.Tokenizer.from_file(str(self._files()["tokenizer.json"]))
+        path = self._files()["tokenizer.json"]
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # noqa: BLE001  a bare Exception is what it raises
+            raise _unfit(path, error) from None
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -167,7 +187,11 @@ class LocalEmbedder:
 
     @cached_property
     def _own_dimensions(self) -> int:
-        return int(self._session.get_outputs()[0].shape[-1])
+        width = self._session.get_outputs()[0].shape[-1]
+        if not isinstance(width, int):
+            # An exported model may leave it open; then a word's vector tells it.
+            return len(self._run(self._tokenize("harbour")))
+        return width
 
 
 def _windows(ids: list[int], size: int) -> list[list[int]]:
@@ -182,6 +206,14 @@ def _packaged(distribution: str, file: str) -> Path:
         return Path(str(importlib.metadata.distribution(distribution).locate_file(file)))
     except importlib.metadata.PackageNotFoundError:
         raise _not_installed() from None
+
+
+def _unfit(path: Path, error: Exception) -> SettingsError:
+    return SettingsError(
+        f"{path} cannot be loaded: {error}",
+        hint="KB_LOCAL_MODEL_DIR must name a folder with a BERT-like model.onnx and its tokenizer.json; unset it for "
+        "the packaged model.",
+    )
 
 
 def _not_installed() -> SettingsError:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotInTime
 from functools import partial
 
-from agent_server.embedding import Embedded, EmbedderIdentity, Vectors
+from agent_server.embedding import Embedded, EmbedderIdentity, Vectors, is_blank
 from agent_server.embedding.ollama_batch import (
     KEEP_ALIVE_S,
     PROBE,
@@ -17,7 +17,6 @@ from agent_server.embedding.ollama_batch import (
     ask_rows,
 )
 from agent_server.embedding.ollama_identity import ask_digest, ask_identity, refuse_cloud
-from agent_server.embedding.ollama_texts import is_blank
 from agent_server.embedding.ollama_wire import Budget, Wire
 from agent_server.errors import (
     EmbedderUnavailable,
@@ -49,6 +48,7 @@ class OllamaEmbedder:
         *,
         query_timeout_s: float = 1.0,
         passage_timeout_s: float = 300.0,
+        batch_size: int = 32,
         tries: int = 4,
         sleep: Callable[[float], None] = time.sleep,
         random: Callable[[], float] = random_module.random,
@@ -59,6 +59,7 @@ class OllamaEmbedder:
         self.model = model
         self._query_timeout_s = query_timeout_s
         self._passage_timeout_s = passage_timeout_s
+        self._batch_size = batch_size
         self._tries = tries
         self._clock = clock
         self._make_wire = partial(Wire, url, sleep=sleep, random=random, clock=clock)
@@ -85,6 +86,8 @@ class OllamaEmbedder:
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
         """Vectors (n, d) of passages, with failures and splits by position; blanks fail without being sent.
 
+        `batch_size` texts go in one request, and passage_timeout_s holds for each.
+
         Raises EmbedderUnavailable when the server does not answer within the tries, EmbeddingRefused when it
         cannot embed with this model at all; then no text is to blame and nothing is lost by asking again.
         """
@@ -92,7 +95,7 @@ class OllamaEmbedder:
             contract = self._current(self._identity_budget(), self._passage_budget())
             sent = {place: text for place, text in enumerate(texts) if not is_blank(text)}
             job = BatchEmbedder(self._wire, contract, self._passage_budget(), contract.passage_prefix)
-            done = job.run(sent, len(texts))
+            done = job.run(sent, len(texts), self._batch_size)
         blank = {place: "blank" for place in range(len(texts)) if place not in sent}
         return Embedded(done.vectors, dict(sorted({**done.failures, **blank}.items())), frozenset(done.split))
 

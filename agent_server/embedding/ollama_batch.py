@@ -6,6 +6,7 @@ broken, and no text may be given up for it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,15 +54,18 @@ class BatchEmbedder:
         self._budget = budget
         self._prefix = prefix
 
-    def run(self, texts: Mapping[int, str], count: int) -> Outcome:
+    def run(self, texts: Mapping[int, str], count: int, batch_size: int = 32) -> Outcome:
         """Vectors (count, d) of `texts` by position; positions not among them stay NaN without a failure.
 
+        The server embeds the texts of a request one after the other: more than `batch_size` in one would outlast
+        its time-out.
         Raises EmbedderUnavailable and EmbeddingRefused when the server, and no text, is to blame.
         """
         width = self._contract.dimensions
         outcome = Outcome(np.full((count, width), np.nan, np.float32))
-        if texts:
-            self._some(list(texts), texts, outcome, first=True)
+        places = list(texts)
+        for at in range(0, len(places), batch_size):
+            self._some(places[at : at + batch_size], texts, outcome, first=True)
         return outcome
 
     def _some(self, places: list[int], texts: Mapping[int, str], out: Outcome, *, first: bool) -> None:
@@ -155,7 +159,9 @@ def embed_once(wire: Wire, contract: EmbedderIdentity, budget: Budget, inputs: S
         )
     raw = np.full((len(rows), contract.dimensions), np.nan, np.float64)
     for place, row in enumerate(rows):
-        if row and all(isinstance(x, int | float) for x in row):  # NaN may come as null
+        if not row or not all(isinstance(x, int | float) for x in row):  # NaN may come as null
+            continue
+        with suppress(OverflowError):  # JSON's integers have no bound
             raw[place] = row
     with np.errstate(over="ignore"):
         vectors = unit_rows(raw.astype(np.float32))

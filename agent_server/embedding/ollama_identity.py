@@ -40,7 +40,10 @@ def full_name(model: str) -> str:
 def ask_digest(wire: Wire, model: str, budget: Budget) -> str:
     """Digest (64 hex) of the weights the tag points at now. Raises EmbeddingRefused for an unknown name."""
     answer = _ok(wire, wire.ask(budget, "GET", "/api/tags"), "/api/tags", model)
-    for entry in answer.get("models") or []:
+    models = answer.get("models")
+    for entry in models if isinstance(models, list) else []:
+        if not isinstance(entry, dict):
+            continue
         names = {full_name(str(entry.get(key) or "")) for key in ("name", "model")}
         if full_name(model) not in names:
             continue
@@ -66,7 +69,8 @@ def ask_identity(wire: Wire, model: str, budget: Budget, measure: Callable[[int]
             hint="Set KB_EMBED_MODEL to an embedding model, such as nomic-embed-text.",
             details={"model": model, "capabilities": abilities},
         )
-    info = show.get("model_info") or {}
+    told = show.get("model_info")
+    info = told if isinstance(told, dict) else {}
     family = info.get("general.architecture")
     context = min(_positive(info.get(f"{family}.context_length")) or DEFAULT_CONTEXT, LARGEST_CONTEXT)
     width = _positive(info.get(f"{family}.embedding_length"))
@@ -83,7 +87,7 @@ def ask_identity(wire: Wire, model: str, budget: Budget, measure: Callable[[int]
 
 
 def _positive(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _ok(wire: Wire, answer: Answer, path: str, model: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """What is put before a text, which texts are not worth sending, and where a long one is cut in two."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
+
+from agent_server.embedding import is_blank
 
 _SENTENCE_QUERY = "Represent this sentence for searching relevant passages: "
 #: (pattern of the model's bare name, prefix of questions, prefix of passages), first match wins. The server adds
@@ -28,11 +29,6 @@ def prefixes(model: str) -> tuple[str, str]:
         if re.match(pattern, bare):
             return query, passage
     return "", ""
-
-
-def is_blank(text: str) -> bool:
-    """Whether `text` holds nothing a model could read: white space, control and zero-width characters alone."""
-    return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
 
 
 def halves(text: str) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from agent_server.embedding.ollama_host import is_loopback
-from agent_server.errors import EmbedderUnavailable, EmbeddingRefused
+from agent_server.errors import EmbedderUnavailable, EmbeddingRefused, SettingsError
 
 #: The server, or a proxy before it, says "not now". 500 is not among them: it may be the text's fault.
 PASSING_STATUSES = frozenset({408, 429, 502, 503, 504})
@@ -56,7 +56,8 @@ class Answer:
 
 
 class Wire:
-    """Requests to one server. Safe to use from several threads."""
+    """Requests to one server. Safe to use from several threads. Raises SettingsError where proxy or certificates of
+    the environment cannot be used."""
 
     def __init__(
         self,
@@ -71,7 +72,17 @@ class Wire:
         self._sleep = sleep
         self._random = random
         # A proxy cannot reach this machine's loopback in our place, and answers with an error page of its own.
-        self._client = httpx.Client(trust_env=not is_loopback(self.url), headers={"content-type": "application/json"})
+        try:
+            self._client = httpx.Client(
+                trust_env=not is_loopback(self.url), headers={"content-type": "application/json"}
+            )
+        except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+            # A SOCKS proxy, a certificate file that is not there, a proxy that is no URL: that one may hold a password.
+            why = str(error) if isinstance(error, ImportError | OSError) else "a proxy's address is no URL"
+            raise SettingsError(
+                f"no connection to Ollama at {self.url} can be made with this environment: {why}.",
+                hint="Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR.",
+            ) from None
 
     def close(self) -> None:
         self._client.close()
@@ -141,7 +152,7 @@ class Wire:
         raw = b"".join(parts)
         try:
             data = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             data = None
         text = "" if isinstance(data, dict) else raw.decode("utf-8", "replace")
         return Answer(response.status_code, text, data if isinstance(data, dict) else None)

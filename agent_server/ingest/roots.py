@@ -7,6 +7,7 @@ from agent_server.db import Conn, execute, fetch_all
 from agent_server.errors import InvalidArgument
 from agent_server.ingest import plan, store
 from agent_server.ingest.plan import Step
+from agent_server.ingest.validate import source_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,6 @@ def scope(connection: Conn, given: Path, pipeline_version: str) -> Scope:
         in_scope = [s for s, row in ledger.items() if row.root == root and s.startswith(below)]
     steps = plan.make_plan(found, ledger, root=root, pipeline_version=pipeline_version, in_scope=in_scope)
     return Scope(root, root_path, tuple(steps))
-
-
-def source_name(path: Path, root: Path) -> str:
-    """The name used in citations; bytes that are not UTF-8 are shown as \\xNN, reversibly."""
-    text = path.relative_to(root).as_posix()
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:

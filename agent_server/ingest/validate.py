@@ -83,13 +83,15 @@ def _libmagic() -> tuple[Any, Any]:
 def source_name(path: Path, root: Path) -> str:
     """The name of a file in citations and in the ledger: relative to `root`, forward slashes, printable.
 
-    Bytes that are not UTF-8 and control characters are written as `\\xe9`, so two files never share a name.
+    Bytes that are not UTF-8 and control characters are written as `\\xe9`, and a backslash as two, so that two files
+    never share a name.
     """
     try:
         relative = path.relative_to(root)
     except ValueError:
         relative = path
-    name = relative.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    plain = relative.as_posix().replace("\\", "\\\\")
+    name = plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return re.sub("[\x00-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", name)
 
 

@@ -1,13 +1,24 @@
 """The local model: unit vectors with meaning, nothing cut off, files pinned."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from agent_server.embedding import EmbedderIdentity, check_contract, storable, unit_rows
 from agent_server.embedding.local import LocalEmbedder, _windows
-from agent_server.errors import ContractMismatch, InvalidArgument, SettingsError
+from agent_server.errors import ContractMismatch, EmbeddingRefused, InvalidArgument, SettingsError
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Path:
+    """The packaged model in a folder of one's own."""
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    for name, path in LocalEmbedder()._files().items():
+        (folder / name).symlink_to(path)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +74,76 @@ def test_a_blank_text_has_no_vector_and_a_blank_question_is_refused(local: Local
         local.embed_query(" ")
 
 
+def test_text_that_is_no_valid_unicode_costs_no_other_text_its_vector(local: LocalEmbedder) -> None:
+    got = local.embed_passages(["words", "tide \ud800 table", "nul \x00 byte", "\ud800"])
+    assert set(got.failures) == {3}
+    assert got.vectors[1] @ local.embed_query("tide table") == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("blank", ["\u200b", "\x00", "\u00a0\ufeff"])
+def test_a_question_of_invisible_characters_is_blank(local: LocalEmbedder, blank: str) -> None:
+    with pytest.raises(InvalidArgument, match="query"):
+        local.embed_query(blank)
+
+
+UNREADABLE = ["ประเทศไทยมีประชากร", "แมวนอนบนเก้าอี้", "ኢትዮጵያ ውብ ናት", "🐻 !", "x" * 300]
+
+
+def test_texts_in_letters_the_model_lacks_have_no_vector_rather_than_all_the_same(local: LocalEmbedder) -> None:
+    readable = ["Привет мир", "中国的首都", "🐻 bears", "ราคา 500", "→ ★", "?!"]
+    got = local.embed_passages([*UNREADABLE, *readable])
+    assert set(got.failures) == set(range(len(UNREADABLE)))
+    assert "no word that the model can read" in got.failures[0]
+    assert np.isfinite(got.vectors[len(UNREADABLE) :]).all()
+    with pytest.raises(EmbeddingRefused, match="no word that the model can read"):
+        local.embed_query(UNREADABLE[0])
+
+
 def test_a_model_folder_without_its_files_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"needs model\.onnx"):
         LocalEmbedder(tmp_path).identity()
+
+
+def test_a_folder_of_ones_own_is_another_model_by_name_and_the_same_by_digest(
+    local: LocalEmbedder, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(own_folder)
+    own = LocalEmbedder(Path())
+    assert own.identity().model == "my-model"
+    assert own.identity() == LocalEmbedder(own_folder / ".." / "my-model").identity()
+    assert (own.identity().digest, own.identity().dimensions) == (local.identity().digest, 384)
+    assert own.embed_query("tides") == pytest.approx(local.embed_query("tides"), abs=1e-6)
+
+
+def test_a_width_that_the_model_file_leaves_open_is_measured(own_folder: Path) -> None:
+    own = LocalEmbedder(own_folder)
+    real = own._session
+    own.__dict__["_session"] = SimpleNamespace(
+        get_outputs=lambda: [SimpleNamespace(shape=["batch", "tokens", "hidden"])],
+        get_inputs=real.get_inputs,
+        run=real.run,
+    )
+    assert own.identity().dimensions == 384
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("content", [b"", b"{}"])
+def test_a_file_that_is_no_model_is_a_settings_error_that_names_it(own_folder: Path, name: str, content: bytes) -> None:
+    (own_folder / name).unlink()
+    (own_folder / name).write_bytes(content)
+    with pytest.raises(SettingsError, match=f"my-model/{name} cannot be loaded") as caught:
+        LocalEmbedder(own_folder).embed_passages(["tides"])
+    assert "KB_LOCAL_MODEL_DIR" in caught.value.hint
+
+
+def test_a_packaged_file_other_than_the_pinned_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"another model")
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    monkeypatch.setattr("agent_server.embedding.local._packaged", lambda _, file: tmp_path / Path(file).name)
+    with pytest.raises(SettingsError, match=r"model\.onnx of the local model has sha256"):
+        LocalEmbedder().identity()
+    with pytest.raises(SettingsError, match="sha256"):
+        LocalEmbedder()._session  # noqa: B018  never loaded unchecked
 
 
 def test_vectors_that_half_precision_cannot_hold_are_found() -> None:

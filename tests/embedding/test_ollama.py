@@ -9,7 +9,7 @@ import pytest
 from agent_server.embedding import Vectors
 from agent_server.embedding.ollama import OllamaEmbedder
 from agent_server.embedding.ollama_batch import PROBE
-from agent_server.errors import EmbedderUnavailable, EmbeddingRefused
+from agent_server.errors import EmbedderUnavailable, EmbeddingRefused, SettingsError
 from tests.ollama_double import OllamaDouble
 from tests.ollama_double.models import Model
 from tests.ollama_double.vectors import count_tokens
@@ -133,6 +133,44 @@ def test_only_the_one_endpoint_is_ever_asked_for_vectors(double: OllamaDouble, e
     assert set(double.paths()) == {"/api/tags", "/api/show", "/api/embed"}
 
 
+@pytest.mark.parametrize(
+    "values",
+    ["1" + "0" * 400, "1e999", "NaN", "-Infinity", "null", '"1"', "[]"],
+    ids=["integer without bound", "1e999", "NaN", "-Infinity", "null", "text", "list"],
+)
+def test_numbers_that_are_none_make_no_vector_and_raise_nothing_untyped(
+    double: OllamaDouble, embedder: OllamaEmbedder, values: str
+) -> None:
+    embedder.identity()
+    double.fault(raw=f'{{"embeddings":[[{",".join([values] * 768)}]]}}')
+    with pytest.raises(EmbedderUnavailable, match="no finite vector"):
+        embedder.embed_passages(["tides"])
+
+
+def test_values_whose_squares_overflow_still_have_a_direction(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
+    embedder.identity()
+    double.fault(raw=f'{{"embeddings":[[{",".join(["3e38"] * 768)}]]}}')
+    assert np.linalg.norm(embedder.embed_passages(["tides"]).vectors[0]) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, "[1]", '"text"', ""], ids=["deep", "list", "text", "nothing"])
+def test_a_body_that_is_no_object_is_asked_for_again(
+    double: OllamaDouble, embedder: OllamaEmbedder, pauses: list[float], body: str
+) -> None:
+    double.fault(times=1, raw=body)
+    assert dict(embedder.embed_passages(EIGHT).failures) == {}
+    assert pauses == [1.0]
+
+
+def test_many_texts_go_in_batches_and_keep_their_order(double: OllamaDouble) -> None:
+    client = OllamaEmbedder(double.url, MODEL, batch_size=3)
+    done = client.embed_passages([" ", *EIGHT])
+    client.close()
+    assert [len(batch) for batch in double.embeds()] == [3, 3, 2]
+    assert [text for batch in double.embeds() for text in batch] == [PREFIX + text for text in EIGHT]
+    assert (dict(done.failures), stored(done.vectors)) == ({0: "blank"}, list(range(1, 9)))
+
+
 # B86, B87, quirk 3: a text that spoils its batch
 
 
@@ -170,6 +208,18 @@ def test_a_text_that_kills_the_runner_is_embedded_in_parts(double: OllamaDouble,
     done = embedder.embed_passages(texts)
     assert (dict(done.failures), done.split) == ({}, {8})
     assert stored(done.vectors) == list(range(9))
+
+
+def test_four_callers_whose_batches_kill_the_runner_all_get_all_their_vectors(double: OllamaDouble) -> None:
+    double.fault(eof_over=512)
+    client = OllamaEmbedder(double.url, MODEL, passage_timeout_s=30, sleep=lambda s: None)
+    batches = [[f"caller {n}, entry {m}" for m in range(15)] + ["tide " * 1500] for n in range(4)]
+    assert count_tokens(batches[0][-1]) == 1500
+    with ThreadPoolExecutor(4) as pool:
+        for done in pool.map(client.embed_passages, batches):
+            assert (dict(done.failures), done.split) == ({}, {15})
+            assert stored(done.vectors) == list(range(16))
+    client.close()
 
 
 def test_a_crash_that_does_not_repeat_costs_one_more_request(double: OllamaDouble, embedder: OllamaEmbedder) -> None:
@@ -347,6 +397,25 @@ def test_a_proxy_in_the_environment_does_not_catch_loopback(
     client = OllamaEmbedder(double.url, MODEL, tries=1)
     assert client.identity().dimensions == 768
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ALL_PROXY", "socks5://10.9.9.9:9"),  # httpx speaks SOCKS only with another package
+        ("HTTP_PROXY", "http://user:hunter2@:::"),
+        ("SSL_CERT_FILE", "/nowhere/ca.pem"),
+    ],
+)
+def test_an_environment_that_allows_no_connection_is_a_settings_error_except_for_loopback(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        OllamaEmbedder("http://10.1.2.3:11434", MODEL)
+    assert name in caught.value.hint
+    assert "hunter2" not in str(caught.value)
+    OllamaEmbedder("http://127.0.0.1:11434", MODEL).close()
 
 
 def test_nothing_but_the_texts_leaves_this_program(double: OllamaDouble, embedder: OllamaEmbedder) -> None:

@@ -126,6 +126,27 @@ def test_a_server_that_tells_no_width_is_measured_and_warmed_up_with_a_word(doub
     assert double.embeds() == [[PROBE], [], [PROBE]]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{}",
+        '{"model_info": null}',
+        '{"model_info": [1], "capabilities": {"a": 1}}',
+        '{"model_info": {"general.architecture": "b", "b.embedding_length": true, "b.context_length": "many"}}',
+    ],
+)
+def test_what_show_tells_in_no_known_form_is_measured_instead(double: OllamaDouble, body: str) -> None:
+    double.fault(raw=body, path="/api/show")
+    got = identity(double.url)
+    assert (got.dimensions, got.context_tokens) == (768, 2048)
+
+
+@pytest.mark.parametrize("body", ['{"models": null}', '{"models": {"a": 1}}', '{"models": [null, 3, "x"]}'])
+def test_a_list_of_models_in_no_known_form_holds_no_model(double: OllamaDouble, body: str) -> None:
+    double.fault(raw=body, path="/api/tags")
+    assert "has no model" in str(refusal(double.url))
+
+
 def test_a_proxy_page_is_unavailable(double: OllamaDouble) -> None:
     double.fault(html_502=True, path="*")
     with pytest.raises(EmbedderUnavailable, match="502"):

@@ -1,5 +1,6 @@
 """The write path against a real Postgres: the collection holds what the folder holds, and says what became of each."""
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -333,3 +334,17 @@ def test_another_writer_of_the_same_file_is_waited_for(database: Database, sync:
             assert not done.is_set()
     thread.join()
     assert search(database, "DOCS", "sold", None).passages
+
+
+def test_file_names_that_are_no_utf8_are_stored_readably_and_found_again(
+    database: Database, sync: Sync, folder: Path
+) -> None:
+    odd = Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.txt"))
+    odd.write_text("The cafe sells cider.\n")
+    (folder / "caf\\xe9.txt").write_text("A name with a backslash in it.\n")
+    marks = _marks(sync())
+    assert {r"caf\xe9.txt", r"caf\\xe9.txt"} <= set(marks)
+    assert search(database, "DOCS", "cider", None).passages[0].source == r"caf\xe9.txt"
+    assert _marks(sync())[r"caf\xe9.txt"] == "="
+    odd.unlink()
+    assert _marks(sync())[r"caf\xe9.txt"] == "-"

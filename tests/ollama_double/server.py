@@ -201,6 +201,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if state.take("error_object", path):
             self._send_json(record, 500, {"error": {}})
             return True
+        if (text := state.take("raw", path)) is not None:  # any body under 200: what no Ollama would send
+            self._send(record, 200, str(text).encode(), "application/json; charset=utf-8")
+            return True
         if (status := state.take("status", path)) is not None:
             self._send_json(record, int(status), {"error": f"made to answer {status}"})
             return True

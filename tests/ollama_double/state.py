@@ -15,7 +15,7 @@ from tests.ollama_double.models import Model
 TICK_S = 0.005
 _SWITCHES = (
     "cold evict queue nan_text eof_over crash_once reset truncate_body stall dribble short_batch empty_vectors "
-    "swap_order wrong_dim zero_vector null_vector error_object html_502 status old digest_change "
+    "swap_order wrong_dim zero_vector null_vector error_object html_502 status raw old digest_change "
     "mid_stream_error no_done args_as_text"
 )
 SWITCHES = frozenset(re.findall(r"\w+", _SWITCHES))

@@ -21,7 +21,7 @@ from agent_server.ingest.extract.pdf_lines import (
     page_lines,
     plain_lines,
 )
-from agent_server.ingest.extract.pdf_marks import Bookmark
+from agent_server.ingest.extract.pdf_marks import Bookmark, keep_marked
 from agent_server.ingest.extract.shared import Span, make_document, readable_name
 from agent_server.ingest.hygiene import clean, clean_line
 from agent_server.models import Document, FileStatus, Page, Rejected, SourceFile
@@ -257,7 +257,7 @@ def extract_pdf(file: SourceFile) -> Document | Rejected:
         if len(reading.broken) == count:
             return _rejected(file, FileStatus.DAMAGED, f"none of its {count} pages could be read")
         return _rejected(file, FileStatus.NO_TEXT, f"no text on pages {_listed(list(range(1, count + 1)))} (a scan?)")
-    pages = drop_running_lines(reading.pages)
+    pages = keep_marked(drop_running_lines(reading.pages), reading.pages, reading.bookmarks)
     lines = [line for page in pages for line in page]
     flow = Flow(lines or [line for page in reading.pages for line in page], reading.bookmarks)
     text, spans, begins = _assemble(flow)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pypdf import PageObject
 
+from agent_server.ingest.extract.headings import read_heading
 from agent_server.ingest.hygiene import clean
 
 _SOFT_HYPHEN = "\u00ad"
@@ -23,6 +24,7 @@ _BROKEN_CODE = re.compile(r"(?:^|\s)[A-Z]{1,6}-\d+\s*$")
 _CELL_GAP = 1.3  #: times the letter size between two cells of a row
 _EDGE_LINES = 2  #: lines at the top and at the foot of a page among which running titles are looked for
 _MAX_ROW_LINES = 8
+_FEWEST_PAGES = 3  #: with text, below which a line that repeats may as well be content
 
 
 @dataclass(slots=True)
@@ -249,21 +251,36 @@ def letters_run_together(text: str) -> float:
 
 
 def drop_running_lines(pages: list[list[PdfLine]]) -> list[list[PdfLine]]:
-    """Pages without the titles and page numbers that stand at the same edge of most of them."""
-    if len(pages) < 3:
+    """Pages without the titles and page numbers that stand at the same edge of most of them.
+
+    Digits do not count, but "Chapter 3" that stands on one page only opens a chapter and stays.
+    """
+    filled = sum(1 for lines in pages if lines)
+    if filled < _FEWEST_PAGES:
         return pages
     seen: Counter[tuple[str, str, int]] = Counter()
+    spelled: Counter[str] = Counter()
     for lines in pages:
         seen.update({key for _, key in _edges(lines)})
-    filled = sum(1 for lines in pages if lines)
+        spelled.update({lines[index].text for index, _ in _edges(lines)})
     running = {
         key for key, count in seen.items() if count >= max(2, 0.6 * filled) or (count >= 4 and count >= 0.35 * filled)
     }
     kept: list[list[PdfLine]] = []
     for lines in pages:
-        drop = {index for index, key in _edges(lines) if key in running}
+        drop = {
+            index
+            for index, key in _edges(lines)
+            if key in running and not (spelled[lines[index].text] == 1 and _opens_part(lines[index].text))
+        }
         kept.append([line for index, line in enumerate(lines) if index not in drop])
     return kept
+
+
+def _opens_part(line: str) -> bool:
+    """Whether the line is a bare "Chapter 3" or "ARTICLE IV"."""
+    heading = read_heading(line)
+    return heading is not None and heading.needs_title
 
 
 def _edges(lines: list[PdfLine]) -> list[tuple[int, tuple[str, str, int]]]:

@@ -75,6 +75,24 @@ def find_bookmarks(lines: list[PdfLine], bookmarks: list[Bookmark]) -> dict[int,
     return found
 
 
+def keep_marked(
+    kept: list[list[PdfLine]], pages: list[list[PdfLine]], bookmarks: list[Bookmark]
+) -> list[list[PdfLine]]:
+    """`kept`, page by page, with those lines of `pages` put back that the outline names and that are missing.
+
+    A chapter title at the top of its page looks like a running title; the outline knows better.
+    """
+    out = list(kept)
+    for mark in bookmarks:
+        at = mark.page - 1
+        if at >= len(pages) or find_bookmarks(out[at], [mark]):
+            continue
+        for index, (length, _) in find_bookmarks(pages[at], [mark]).items():
+            wanted = {id(line) for line in (*out[at], *pages[at][index : index + length])}
+            out[at] = [line for line in pages[at] if id(line) in wanted]
+    return out
+
+
 def _matches(lines: list[PdfLine], index: int, title: str) -> int:
     """How many lines from `index` on spell the title (the page may number it, the outline not); 0 if they do not."""
     text = ""

@@ -17,11 +17,11 @@ from agent_server.ingest.hygiene import clean, decode
 from agent_server.models import BlockKind, Document, Rejected, SourceFile
 
 _UNDERLINE = re.compile(r"\s*([=\-~^*#_+])\1{2,}\s*")
-_RULE_ROW = re.compile(r"\s*[-=]{2,}(?:\s+[-=]{2,})+\s*|\s*\|?[\s:|+-]*-[\s:|+-]*\|[\s:|+-]*")
+_RULE_ROW = re.compile(r"\s*[-=]{2,}(?:\s+[-=]{2,})+\s*")
+_PIPE_RULE = re.compile(r"[\s:|+-]*")
 _COLUMNS = re.compile(r"[^\s.!?](?: {2,}|\t+)\S|^\s*\|.*\|\s*$")
 _DATE_LINE = re.compile(r"^Dated?:\s*(\d{4}-\d{2}-\d{2})\s*$", re.MULTILINE)
 _HEAD_LINES = 30
-_LONG = 500  #: letters from which on a line is no rule of a table
 _NARROW = 0.75  #: share of the usual width below which a line has been ended by its author
 
 
@@ -58,10 +58,17 @@ def _underlined(group: list[Line]) -> int:
     return 0
 
 
+def _is_rule(line: str) -> bool:
+    """Whether a line only rules a table. Without a pattern of neighbouring stars, whose time would grow cubically."""
+    if _RULE_ROW.fullmatch(line):
+        return True
+    return 0 <= line.find("-") < line.rfind("|") and _PIPE_RULE.fullmatch(line) is not None
+
+
 def _is_table(group: list[Line]) -> bool:
     if len(group) < 2:
         return False
-    if any(len(line.text) < _LONG and _RULE_ROW.fullmatch(line.text) for line in group):
+    if any(_is_rule(line.text) for line in group):
         return True
     bodies = [re.sub(r"^\s*\S{1,5}\s+", "", line.text) if is_list_item(line.text) else line.text for line in group]
     return sum(1 for body in bodies if _COLUMNS.search(body.strip())) >= max(2, 0.8 * len(group))

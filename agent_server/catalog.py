@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 import psycopg
@@ -44,6 +44,7 @@ class Collection:
     authority_weight: float
     refusal_threshold: float | None
     has_hnsw: bool
+    vector_column: int = 0  #: number of chunks.embedding: another one holds vectors of another model
 
     @property
     def contract(self) -> EmbedderIdentity:
@@ -57,6 +58,10 @@ class Collection:
             passage_prefix=self.passage_prefix,
             context_tokens=self.context_tokens,
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """What a caller may want to know of it."""
+        return {k: v for k, v in asdict(self).items() if k != "vector_column"}
 
 
 def list_collections(connection: Conn) -> list[Collection]:
@@ -96,13 +101,7 @@ def create_collection(
             "name",
             f"{name!r} is not a collection name; expected a letter, then up to 39 letters, digits, _ or -",
         )
-    if not 1 <= identity.dimensions <= HNSW_MAX_DIMENSIONS:
-        raise InvalidArgument(
-            "dimensions",
-            f"model {identity.model} is {identity.dimensions} wide; an HNSW index over halfvec holds at most "
-            f"{HNSW_MAX_DIMENSIONS}",
-            hint="Choose a narrower model.",
-        )
+    check_width(identity)
     if not 0 <= chunk_overlap < chunk_size:
         raise InvalidArgument("chunk_overlap", f"{chunk_overlap} must be at least 0 and less than {chunk_size}")
     schema = f"kb_{name.lower()}"
@@ -147,6 +146,17 @@ def create_collection(
             f"the owner role may not make the collection: {str(error).splitlines()[0]}",
             hint="It needs CREATEROLE and CREATE on the database: see ops/roles.sql.",
         ) from None
+
+
+def check_width(identity: EmbedderIdentity) -> None:
+    """Raise InvalidArgument for a model whose vectors are too wide for an index."""
+    if not 1 <= identity.dimensions <= HNSW_MAX_DIMENSIONS:
+        raise InvalidArgument(
+            "dimensions",
+            f"model {identity.model} is {identity.dimensions} wide; an HNSW index over halfvec holds at most "
+            f"{HNSW_MAX_DIMENSIONS}",
+            hint="Choose a narrower model.",
+        )
 
 
 def drop_collection(database: Database, name: str) -> Collection:

@@ -63,9 +63,14 @@ class Database:
             yield connection
 
     @contextlib.contextmanager
-    def owner_autocommit(self) -> Iterator[Conn]:
-        """A connection of its own in autocommit mode, for statements that refuse a transaction and for locks."""
+    def owner_autocommit(self, schema: str = "") -> Iterator[Conn]:
+        """A connection of its own in autocommit mode, for statements that refuse a transaction and for locks.
+
+        With `schema`, unqualified names in its statements mean that collection's tables.
+        """
         with self._connect(self.dsn, autocommit=True) as connection:
+            if schema:
+                connection.execute("SELECT set_config('search_path', %s, false)", (search_path(schema),))
             yield connection
 
     @contextlib.contextmanager

@@ -151,6 +151,9 @@ def check_collection(connection: Conn, collection: Collection) -> Iterator[Check
     indexes = fetch_all(connection, "doctor_indexes")
     yield from check_indexes(name, indexes, passages["searched"])
     yield check_vectors(name, passages)
+    if fetch_one(connection, "shadow_get") is not None:
+        found = "another model's vectors are unfinished: a re-embedding runs, or was interrupted"
+        yield Check(f"{name} re-embedding", "warn", found, f"kb reembed {name}, or kb reembed {name} --abort")
     yield check_copies(name, fetch_all(connection, "doctor_copies"))
     yield check_counts(name, fetch_one(connection, "doctor_lexemes") or {})
     yield check_length(collection, fetch_one(connection, "length_measure") or {})
@@ -171,14 +174,13 @@ def check_indexes(name: str, indexes: Sequence[dict[str, Any]], searched: int) -
     for index, without in GIN.items():
         found = by_name.get(index)
         if found is None or found["method"] != "gin":
-            cure = _reindex_cure(name, index, missing=True)
-            yield Check(f"{name} {index}", "error", f"the index is missing: {without}", cure)
+            yield Check(f"{name} {index}", "error", f"the index is missing: {without}", f"kb reindex {name}")
         elif found["valid"]:
             yield Check(f"{name} {index}", "ok", "GIN, valid")
     for row in indexes:
         if not row["valid"] and row["name"] != "chunks_embedding":
-            cure = _reindex_cure(name, row["name"], missing=False)
-            yield Check(f"{name} {row['name']}", "error", "the index is not valid: it is not used", cure)
+            problem = "the index is not valid: it is not used"
+            yield Check(f"{name} {row['name']}", "error", problem, f"kb reindex {name}")
 
 
 def _dense_problem(indexes: Sequence[dict[str, Any]]) -> str:
@@ -193,14 +195,6 @@ def _dense_problem(indexes: Sequence[dict[str, Any]]) -> str:
     if index["predicate"].strip("()") != "canonical":
         return f"the dense index covers {index['predicate'] or 'all rows'}, not the searched ones"
     return ""
-
-
-def _reindex_cure(name: str, index: str, *, missing: bool) -> str:
-    if not missing:
-        return f'kb db psql {name} -c "REINDEX INDEX {index}"'
-    column, where = ("tsv", "canonical") if index == "chunks_tsv" else ("paragraph_hashes", "NOT retired")
-    ddl = f"CREATE INDEX {index} ON chunks USING gin ({column}) WITH (fastupdate = off) WHERE {where}"
-    return f'kb db psql {name} -c "{ddl}"'
 
 
 def check_vectors(name: str, row: dict[str, Any]) -> Check:

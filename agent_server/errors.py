@@ -11,6 +11,7 @@ KnowledgeBankError
 ├── ServiceError               ours to mend, may pass (HTTP 503)
 │   ├── DatabaseUnavailable    no connection, or it broke
 │   ├── MigrationNeeded        the database is older or newer than this program
+│   ├── CollectionBusy         another run is at work on the collection's vectors or indexes, or replaced them
 │   ├── ReaderLoginFailed      a collection's reader role could not log in
 │   └── EmbedderUnavailable    unreachable, loading, busy: worth another try later
 └── EmbeddingRefused           the embedder answers and says no: another try changes nothing
@@ -96,6 +97,10 @@ class DatabaseUnavailable(ServiceError):
 
 class MigrationNeeded(ServiceError):
     code = "migration_needed"
+
+
+class CollectionBusy(ServiceError):
+    code = "collection_busy"
 
 
 class ReaderLoginFailed(ServiceError):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_IDENTIFIER_CHARS = 120
+MAX_NAME_CHARS = 12  #: of a capitalised word that names the number behind it: "Article 17"
 _MAX_POSITION = 16383  # Postgres' limits for a tsvector
 _MAX_POSITIONS = 255
 
@@ -75,16 +76,24 @@ def lexical_text(text: str, *, question: bool = False) -> LexicalText:
     """What `text` is indexed by, or asked for with.
 
     A document holds the whole form of each identifier and the forms it starts with (1002.9(a)(1) is found by
-    1002.9); a question asks for the whole form alone, and also tries each word joined to the number behind it.
+    1002.9); a question asks for the whole form alone, tries each word joined to the number behind it, and asks too
+    for passages whose own number it names (`label_lexemes`).
     """
     folded = fold(text)
     extras = list(_identifiers(folded, question=question))
+    if question:
+        extras += [f"#={form[1:]}" for form in _identifiers(folded, question=False)]
     if _SPACELESS.search(folded):
         for run in _SPACELESS.findall(folded):
             extras.extend(f"~{pair}" for pair in _bigrams(run))
         folded = _SPACELESS.sub(" ", folded)
     words = _LETTER_DIGIT.sub(" ", _JOINER.sub(" ", folded))
     return LexicalText(words, tuple(extras))
+
+
+def label_lexemes(label: str) -> tuple[str, ...]:
+    """Lexemes of a passage's own number ("Article 17", "§ 8.4"): those that stand under it, not those that cite it."""
+    return tuple(f"#={code[1:]}" for code in _identifiers(fold(label), question=True))
 
 
 def quote_lexeme(lexeme: str) -> str:
@@ -124,8 +133,17 @@ def _forms(token: str, word_before: str, *, question: bool) -> Iterator[str]:
     forms = _code_forms(lowered)
     if len(forms) > 1 or not forms[-1].isdigit():
         yield from (f"#{form[:MAX_IDENTIFIER_CHARS]}" for form in (forms[-1:] if question else forms))
-    if word_before and (question or (word_before.isupper() and 2 <= len(word_before) <= 6)):
-        yield f"#{word_before.lower()}{forms[-1]}"[:MAX_IDENTIFIER_CHARS]
+    if word_before and (question or (word_before[0].isupper() and 2 <= len(word_before) <= MAX_NAME_CHARS)):
+        # NW 4021, PEP 604, Article 17(2), and what they begin with: a document's capital says that it is a name.
+        named = [_head(lowered), *forms[:-1], forms[-1]]
+        for form in dict.fromkeys(named[-1:] if question else named):
+            yield f"#{word_before.lower()}{form}"[:MAX_IDENTIFIER_CHARS]
+
+
+def _head(token: str) -> str:
+    """The first run of digits or letters of a token."""
+    match = _COMPONENT.match(token)
+    return match.group() if match else token
 
 
 def _code_forms(token: str) -> list[str]:
@@ -141,7 +159,7 @@ def _code_forms(token: str) -> list[str]:
             built = part
         elif built[-1].isdigit() and part[0].isdigit():
             separator = token[end : match.start()]
-            built += ("." if separator == "." else "" if separator in ("(", ")(", ")") else "-") + part
+            built += ("." if separator == "." else "-") + part
         else:
             built += part
         end = match.end()

@@ -36,7 +36,7 @@ class SourceFile:
     data: bytes
     sha256: str  #: hex, of `data`
     size_bytes: int
-    media_type: str  #: by content: text/markdown, text/plain, text/html, text/x-rst, application/pdf
+    media_type: str  #: by content: text/markdown, text/plain, text/html, text/x-rst, application/pdf, or DOCX's
 
 
 @dataclass(frozen=True, slots=True)

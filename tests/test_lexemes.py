@@ -2,13 +2,13 @@
 
 import pytest
 
-from agent_server.lexemes import LexicalText, fold, lexical_text, quote_lexeme
+from agent_server.lexemes import LexicalText, fold, label_lexemes, lexical_text, quote_lexeme
 
 
 @pytest.mark.parametrize("spelling", ["NW-4021", "NW 4021", "NW4021"])
 def test_a_codes_spellings_are_one(spelling: str) -> None:
     assert lexical_text(spelling) == LexicalText("NW 4021", ("#nw4021",))
-    assert lexical_text(spelling, question=True) == LexicalText("NW 4021", ("#nw4021",))
+    assert lexical_text(spelling, question=True) == LexicalText("NW 4021", ("#nw4021", "#=nw4021"))
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,30 @@ def test_a_document_holds_an_identifier_whole_and_in_its_beginnings(text: str, f
     assert set(lexical_text(text).extras) == forms
 
 
-def test_a_question_asks_for_the_whole_identifier_alone() -> None:
-    assert lexical_text("1002.9(a)(1)", question=True).extras == ("#1002.9a1",)
+def test_a_question_asks_for_the_whole_identifier_and_for_passages_that_bear_its_number() -> None:
+    assert lexical_text("1002.9(a)(1)", question=True).extras == ("#1002.9a1", "#=1002.9", "#=1002.9a", "#=1002.9a1")
+
+
+@pytest.mark.parametrize(
+    ("label", "lexemes"),
+    [("§ 8.4", ("#=8.4",)), ("Article 17", ("#=article17",)), ("5112.4", ("#=5112.4",)), ("", ()), ("Appendix B", ())],
+)
+def test_a_passage_bears_its_own_number(label: str, lexemes: tuple[str, ...]) -> None:
+    assert label_lexemes(label) == lexemes
+
+
+def test_a_name_with_a_number_is_an_identifier_where_a_capital_says_so() -> None:
+    assert set(lexical_text("see Article 17(2) and PEP 604").extras) == {
+        "#17-2",
+        "#article17",
+        "#article17-2",
+        "#pep604",
+    }
+    assert "#article17" in lexical_text("what does article 17 say", question=True).extras
 
 
 def test_a_question_tries_a_word_with_the_number_behind_it_and_a_document_only_capitals() -> None:
-    assert lexical_text("nw 4021", question=True).extras == ("#nw4021",)
+    assert lexical_text("nw 4021", question=True).extras[0] == "#nw4021"
     assert lexical_text("in 2024 the form W 2").extras == ()
     assert lexical_text("form NW 4021").extras == ("#nw4021",)
 

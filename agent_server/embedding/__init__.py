@@ -95,8 +95,8 @@ def check_contract(stored: EmbedderIdentity, offered: EmbedderIdentity) -> None:
     if differ:
         raise ContractMismatch(
             "the embedder is not the one the vectors come from: " + "; ".join(differ),
-            hint="Set KB_EMBEDDER and KB_EMBED_MODEL to the collection's model, or make a new collection and ingest "
-            "its files with this one.",
+            hint="Set KB_EMBEDDER and KB_EMBED_MODEL to the collection's model, or give the collection this one: "
+            "`kb reembed NAME`; searches go on meanwhile.",
             details={"stored": stored.model, "offered": offered.model, "differ": differ},
         )
 

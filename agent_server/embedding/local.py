@@ -108,8 +108,8 @@ class LocalEmbedder:
         return len(known) == len(ids) or any(any(map(str.isalnum, self._tokenizer.id_to_token(n) or "")) for n in known)
 
     def _run(self, window: Sequence[int]) -> Vectors:
-        """Unit vector of one window. Texts run one by one: on two cores that was 66 passages a second against 55, 47
-        and 43 in padded batches of 8, 16 and 32, with the same vectors."""
+        """Unit vector of one window. Texts run one by one: batches sorted by length gave the same vectors, about a
+        tenth more passages a second where all had about 150 tokens, and a fifth less where lengths were mixed."""
         cls, sep = self._cls_sep
         ids = np.array([[cls, *window, sep]], np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}

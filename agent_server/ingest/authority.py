@@ -47,16 +47,17 @@ class AuthorityRules:
         return 0.0
 
 
-def load_rules(*folders: Path) -> AuthorityRules:
-    """Rules of the first of `folders` that holds a source_authority.json; none where no folder does.
+def load_rules(root: Path, bank: Path) -> AuthorityRules | None:
+    """Rules for the files of `root`: from the nearest source_authority.json in it or above it, else from `bank`.
 
+    None when there is no such file anywhere: then nothing is known, and authority that was given before stays.
     Raises SettingsError that names the file and what is wrong with it.
     """
-    for folder in folders:
+    for folder in (root, *root.parents, bank):
         path = folder / FILE_NAME
         if path.is_file():
             return _read(path)
-    return AuthorityRules()
+    return None
 
 
 def _read(path: Path) -> AuthorityRules:

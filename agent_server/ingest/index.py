@@ -1,12 +1,16 @@
 """Indexes and statistics around a load: what is dropped before it, and made true after it."""
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psycopg
 
 from agent_server.catalog import Collection, get_collection
 from agent_server.db import Database, execute, fetch_one
+from agent_server.ingest.rebuild import LOCK_TIMEOUT_MS
 
 #: Adding a row to a standing HNSW index costs about this many times what the same row costs in a build of the whole
 #: index (ops/bench/load.py measures it). The index is dropped when filling it row by row would cost more than
@@ -19,6 +23,8 @@ LENGTH_DRIFT = 0.10
 #: After a load that makes up most of the table the vectors are restated for this little: nobody has searched yet.
 FIRST_LOAD_DRIFT = 0.001
 SECONDS_FOR_DDL = 3600
+TRIES = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,12 @@ def count_chunks(database: Database, collection: Collection) -> int:
 
 
 def drop_hnsw(database: Database, collection: Collection) -> None:
-    """Drop the dense index; searches compare vectors one by one until `finish_load` has built it again."""
-    with database.owner(collection.schema_name) as connection:
+    """Drop the dense index; searches compare vectors one by one until `finish_load` has built it again.
+
+    It stays where something else works on the passages: searches would queue up behind our waiting.
+    """
+    with suppress(psycopg.errors.LockNotAvailable), database.owner(collection.schema_name) as connection:
+        execute(connection, "lock_timeout", {"ms": str(LOCK_TIMEOUT_MS)})
         execute(connection, "hnsw_drop")
 
 
@@ -57,16 +67,28 @@ def finish_load(database: Database, collection: Collection, *, changed_rows: int
         execute(connection, "lexemes_merge")
         execute(connection, "lexemes_prune")
     restated = _restate_if_drifted(database, collection, changed_rows)
-    built = _ensure_hnsw(database, collection)
+    built = _past_deadlocks(lambda: _ensure_hnsw(database, collection))
     if changed_rows:
-        with database.owner_autocommit() as connection:
-            connection.execute(
-                psycopg.sql.SQL("ANALYZE {}, {}").format(
-                    psycopg.sql.Identifier(collection.schema_name, "chunks"),
-                    psycopg.sql.Identifier(collection.schema_name, "lexemes"),
-                )
-            )
+        _past_deadlocks(lambda: _analyze(database, collection))
     return IndexReport(restated, built, count_chunks(database, collection))
+
+
+def _analyze(database: Database, collection: Collection) -> None:
+    with database.owner_autocommit() as connection:
+        connection.execute(
+            psycopg.sql.SQL("ANALYZE {}, {}").format(
+                psycopg.sql.Identifier(collection.schema_name, "chunks"),
+                psycopg.sql.Identifier(collection.schema_name, "lexemes"),
+            )
+        )
+
+
+def _past_deadlocks(work: Callable[[], T]) -> T:
+    """Run `work`; again when it waited for a concurrent build (`kb reindex`, `kb reembed`) that waited for it."""
+    for _ in range(TRIES - 1):
+        with suppress(psycopg.errors.DeadlockDetected):
+            return work()
+    return work()
 
 
 def _restate_if_drifted(database: Database, collection: Collection, changed_rows: int) -> bool:

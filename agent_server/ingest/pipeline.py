@@ -7,29 +7,29 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
 from psycopg import errors as pg
 
 from agent_server.catalog import Collection, get_collection
 from agent_server.db import Conn, Database, execute, translated
-from agent_server.embedding import Embedder, Vectors, check_contract
+from agent_server.embedding import Embedder, check_contract
 from agent_server.errors import EmbedderUnavailable, InvalidArgument
 from agent_server.ingest import index, roots, store
-from agent_server.ingest import vectors as vectors_by_content
 from agent_server.ingest.authority import AuthorityRules, load_rules
 from agent_server.ingest.plan import Step
-from agent_server.ingest.report import IngestReport, Outcome, Reporter, Silent, foretold
+from agent_server.ingest.rebuild import model_kept
+from agent_server.ingest.report import IngestReport, Outcome, Reporter, Silent, foretold, without_vector
 from agent_server.ingest.roots import Scope
 from agent_server.ingest.sandbox import Sandbox, Task, read
 from agent_server.ingest.store import LedgerRow
+from agent_server.ingest.vectors import Got, passage_text, vectors_for
 from agent_server.models import Chunk, Document, FileStatus, Rejected, SourceFile
 
 #: Raise it when extraction or chunking changes what comes out: all files are then read again, and only the passages
 #: that really differ are embedded.
-PIPELINE = 1
+PIPELINE = 2
 TRIES = 5
 BYTES_PER_CHUNK = 700  # a rough guess, to size a load before it is read
 
@@ -42,6 +42,8 @@ class IngestOptions:
     extract_timeout_s: float = 120.0
     isolate: bool = True  #: read files in a child process
     dry_run: bool = False
+    #: Tried on encrypted PDFs, also on those that were not opened before; never logged or stored.
+    passwords: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class _Run:
     embedder: Embedder
     options: IngestOptions
     reporter: Reporter
-    rules: AuthorityRules
+    rules: AuthorityRules | None
     report: IngestReport
     sandbox: Sandbox
     changed_rows: int = 0
@@ -59,8 +61,12 @@ class _Run:
 
     @property
     def pipeline_version(self) -> str:
-        c = self.collection
-        return f"{PIPELINE}:{c.chunk_size}/{c.chunk_overlap}:{c.model_digest[:12]}"
+        return pipeline_version(self.collection)
+
+
+def pipeline_version(c: Collection) -> str:
+    """What the passages of a file depend on besides its bytes."""
+    return f"{PIPELINE}:{c.chunk_size}/{c.chunk_overlap}:{c.model_digest[:12]}"
 
 
 def ingest(
@@ -79,15 +85,20 @@ def ingest(
     Raises UnknownCollection, ContractMismatch, InvalidArgument (a path that is not there), EmbedderUnavailable (before
     anything was done); later faults become outcomes.
     """
-    with translated(), Sandbox(options.extract_timeout_s) as sandbox:
+    with (
+        translated(),
+        Sandbox(options.extract_timeout_s) as sandbox,
+        model_kept(database, collection_name),
+    ):
         with database.owner() as connection:
             collection = get_collection(connection, collection_name)
         check_contract(collection.contract, embedder.identity())
         report = IngestReport(collection.name)
-        run = _Run(database, collection, embedder, options, reporter or Silent(), AuthorityRules(), report, sandbox)
+        run = _Run(database, collection, embedder, options, reporter or Silent(), None, report, sandbox)
         started = clock()
         with database.owner(collection.schema_name) as connection:
-            scopes = [roots.scope(connection, path, run.pipeline_version) for path in paths]
+            retry = frozenset({FileStatus.ENCRYPTED} if options.passwords else ())
+            scopes = [roots.scope(connection, path, run.pipeline_version, retry) for path in paths]
             if options.dry_run:
                 connection.rollback()  # roots too are only recorded by a real run
         for part in scopes:
@@ -144,7 +155,7 @@ def _make_room(run: _Run, steps: Sequence[Step]) -> None:
 def _do(run: _Run, step: Step, part: Scope) -> Outcome:
     match step.action:
         case "unchanged":
-            return _unchanged(run, step)
+            return _carry_authority(run, step)
         case "rename":
             return _rename(run, step, part.root)
         case "remove":
@@ -153,25 +164,45 @@ def _do(run: _Run, step: Step, part: Scope) -> Outcome:
             run.changed_rows += step.old.chunk_count
             return Outcome("-", step.source, FileStatus.REMOVED)
         case "skip":
-            return Outcome("!", step.source, FileStatus.REJECTED, reason=step.reason)
+            return _skip(run, step, part)
         case "index":
             return _index_file(run, step, part)
 
 
-def _unchanged(run: _Run, step: Step) -> Outcome:
+def _carry_authority(run: _Run, step: Step) -> Outcome:
+    """An unchanged file costs nothing, unless the operator's rules give it another authority now."""
     assert step.old is not None  # noqa: S101  by construction of the plan
-    authority = run.rules.authority(run.collection.name, step.source)
+    reason = step.old.reason
+    authority = _authority(run, step)
     if abs(authority - step.old.authority) > 1e-6:
         with run.database.owner(run.collection.schema_name) as connection:
             store.set_authority(connection, run.collection, step.source, authority)
+        reason = f"authority {step.old.authority:.2g} -> {authority:.2g}"
     if step.old.status in (FileStatus.INDEXED, FileStatus.PARTIAL):
-        return Outcome("=", step.source, step.old.status, step.old.chunk_count, step.old.reason)
+        return Outcome("=", step.source, step.old.status, step.old.chunk_count, reason)
     return Outcome("!", step.source, step.old.status, reason=step.old.reason)
+
+
+def _authority(run: _Run, step: Step) -> float:
+    """What the rules say of a source; without any rules what it had before."""
+    if run.rules is None:
+        return step.old.authority if step.old is not None else 0.0
+    return run.rules.authority(run.collection.name, step.source)
+
+
+def _skip(run: _Run, step: Step, part: Scope) -> Outcome:
+    """A link, or a file that cannot be read: kept in the ledger with the reason. A name that belongs to another root
+    stays with that root's file."""
+    if step.found is not None and step.found.problem:
+        noted = step.old is not None and (step.old.status, step.old.reason) == (FileStatus.REJECTED, step.reason)
+        if not noted:
+            _store_rejected(run, step, part.root, Rejected(step.source, FileStatus.REJECTED, step.reason))
+    return Outcome("!", step.source, FileStatus.REJECTED, reason=step.reason)
 
 
 def _rename(run: _Run, step: Step, root: str) -> Outcome:
     assert step.old is not None  # noqa: S101  by construction of the plan
-    authority = run.rules.authority(run.collection.name, step.source)
+    authority = _authority(run, step)
     with run.database.owner(run.collection.schema_name) as connection:
         store.rename_file(connection, run.collection, step.old, step.source, root, authority)
     return Outcome("~", step.source, step.old.status, step.old.chunk_count, f"was {step.old.source}")
@@ -193,6 +224,7 @@ def _index_file(run: _Run, step: Step, part: Scope) -> Outcome:
         max_bytes=run.options.max_file_bytes,
         chunk_size=c.chunk_size,
         chunk_overlap=c.chunk_overlap,
+        passwords=run.options.passwords,
     )
     got = run.sandbox.read(task) if run.options.isolate else read(task)
     if isinstance(got, Rejected):
@@ -207,46 +239,37 @@ def _index_file(run: _Run, step: Step, part: Scope) -> Outcome:
     if run.embedder_lost:
         return _not_embedded(run, step, row, run.embedder_lost)
     try:
-        vectors, failures, embedded = _embed(run, step.source, chunks)
+        got_vectors = _embed(run, step.source, chunks)
     except EmbedderUnavailable as error:
         run.embedder_lost = error.message
         return _not_embedded(run, step, row, error.message)
-    row = _described(row, document, chunks, failures)
+    row = _described(row, document, chunks, got_vectors.failures)
     done = _in_transaction(
         run.database,
         run.collection,
-        lambda c: store.replace_file(c, run.collection, row, chunks, vectors, retired=document.retired),
+        lambda c: store.replace_file(c, run.collection, row, chunks, got_vectors.vectors, retired=document.retired),
     )
     if not done:
         return Outcome("=", step.source, row.status, len(chunks), "stored by another run")
     run.changed_rows += len(chunks)
     mark = "+" if row.status == FileStatus.INDEXED else "!"
-    return Outcome(mark, step.source, row.status, len(chunks), row.reason, embedded)
+    return Outcome(mark, step.source, row.status, len(chunks), row.reason, got_vectors.embedded)
 
 
-def _embed(run: _Run, source: str, chunks: Sequence[Chunk]) -> tuple[Vectors, dict[int, str], int]:
-    """Vectors of the chunks in their order, the reasons of those that have none, and how many texts were embedded.
-
-    Batches reach the cache as they come, so that a crash repeats one batch. A text that stands twice is embedded once.
-    """
-    texts = [f"{c.context}\n\n{c.text}" for c in chunks]
-    hashes = [vectors_by_content.content_hash(run.collection, text) for text in texts]
-    known = vectors_by_content.cached_vectors(run.database, hashes)
-    missing: dict[bytes, str] = {h: t for h, t in zip(hashes, texts, strict=True) if h not in known}
-    run.report.cached += sum(h in known for h in hashes)
-    reasons: dict[bytes, str] = {}
-    todo = list(missing.items())
-    for at in range(0, len(todo), run.options.batch_size):
-        batch = todo[at : at + run.options.batch_size]
-        run.reporter.embedding(source, at, len(todo))
-        got = run.embedder.embed_passages([text for _, text in batch])
-        vectors_by_content.cache_vectors(run.database, [h for h, _ in batch], got.vectors)
-        known |= {h: v for (h, _), v in zip(batch, got.vectors, strict=True)}
-        reasons |= {batch[n][0]: reason for n, reason in got.failures.items()}
-    run.reporter.embedding(source, len(todo), len(todo))
-    run.report.embedded += len(todo)
-    vectors = np.stack([known[h] for h in hashes])
-    return vectors, {n: reasons[h] for n, h in enumerate(hashes) if h in reasons}, len(todo)
+def _embed(run: _Run, source: str, chunks: Sequence[Chunk]) -> Got:
+    """Vectors of the chunks in their order."""
+    texts = [passage_text(c.context, c.text) for c in chunks]
+    got = vectors_for(
+        run.database,
+        run.collection,
+        run.embedder,
+        texts,
+        batch_size=run.options.batch_size,
+        watch=lambda done, total: run.reporter.embedding(source, done, total),
+    )
+    run.report.embedded += got.embedded
+    run.report.cached += got.reused
+    return got
 
 
 def _ledger_row(run: _Run, step: Step, root: str, file: SourceFile | Rejected) -> LedgerRow:
@@ -259,7 +282,7 @@ def _ledger_row(run: _Run, step: Step, root: str, file: SourceFile | Rejected) -
         status=file.status if isinstance(file, Rejected) else FileStatus.INDEXED,
         reason=file.reason if isinstance(file, Rejected) else "",
         pipeline_version=run.pipeline_version,
-        authority=run.rules.authority(run.collection.name, step.source),
+        authority=_authority(run, step),
     )
 
 
@@ -267,9 +290,7 @@ def _described(row: LedgerRow, document: Document, chunks: Sequence[Chunk], fail
     """The ledger row of a file whose text is known; `partial` when some passages have no vector."""
     status, reason = FileStatus.INDEXED, "; ".join(document.notes)
     if failures:
-        listed = "; ".join(f"passage {n}: {why}" for n, why in sorted(failures.items())[:5])
-        status = FileStatus.PARTIAL
-        reason = f"{len(failures)} of {len(chunks)} passages have no vector ({listed})"
+        status, reason = FileStatus.PARTIAL, without_vector(failures, len(chunks))
     return replace(
         row,
         status=status,

@@ -71,11 +71,13 @@ def make_plan(
     root: str,
     pipeline_version: str,
     in_scope: Sequence[str] | None,
+    retry: frozenset[FileStatus] = frozenset(),
 ) -> list[Step]:
     """What to do with each file found, and with those of the ledger that are no longer there.
 
     `in_scope` lists the ledger's sources that this sync is about; None: no file may be found missing (single files
-    were named). A new file with the bytes of a missing one is that file under a new name.
+    were named). A new file with the bytes of a missing one is that file under a new name. Files whose status is in
+    `retry` are read again although nothing about them has changed.
     """
     there = {f.source: f for f in found}
     missing = [s for s in in_scope or () if s not in there and ledger[s].status != FileStatus.REMOVED]
@@ -88,6 +90,9 @@ def make_plan(
     moved: set[str] = set()
     for source, file in there.items():
         row_there = ledger.get(source)
+        if row_there is not None and row_there.status in retry and row_there.root == root and not file.problem:
+            steps.append(Step("index", source, file, row_there))
+            continue
         steps.append(_step(file, row_there, root, pipeline_version, movable, moved, ledger))
     steps.extend(Step("remove", s, old=ledger[s]) for s in missing if s not in moved)
     return steps

@@ -1,6 +1,6 @@
 """What a run says: an outcome a file, the counts behind them, and a protocol for those who watch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -74,6 +74,12 @@ class Silent:
     def indexing(self) -> None: ...
 
 
+def without_vector(failures: Mapping[int, str], passages: int) -> str:
+    """The reason of a partial file: which of its passages have no vector, by index, and why."""
+    listed = "; ".join(f"passage {n}: {why}" for n, why in sorted(failures.items())[:5])
+    return f"{len(failures)} of {passages} passages have no vector ({listed})"
+
+
 def foretold(step: Step) -> Outcome:
     """The outcome that a dry run shows for a step."""
     marks = {"index": "+", "unchanged": "=", "rename": "~", "remove": "-", "skip": "!"}
@@ -81,5 +87,7 @@ def foretold(step: Step) -> Outcome:
     status = row.status if row is not None else FileStatus.INDEXED
     if step.action == "index":
         return Outcome("+", step.source, FileStatus.INDEXED, 0, "new" if row is None else "changed")
+    if step.action == "unchanged" and status not in (FileStatus.INDEXED, FileStatus.PARTIAL):
+        return Outcome("!", step.source, status, 0, row.reason if row is not None else "")
     reason = f"was {row.source}" if step.action == "rename" and row is not None else step.reason
     return Outcome(marks[step.action], step.source, status, 0, reason)

@@ -8,6 +8,7 @@ from agent_server.errors import InvalidArgument
 from agent_server.ingest import plan, store
 from agent_server.ingest.plan import Step
 from agent_server.ingest.validate import source_name
+from agent_server.models import FileStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,11 @@ class Scope:
     steps: tuple[Step, ...]
 
 
-def scope(connection: Conn, given: Path, pipeline_version: str) -> Scope:
+def scope(connection: Conn, given: Path, pipeline_version: str, retry: frozenset[FileStatus] = frozenset()) -> Scope:
     """What a sync of `given` will do. A folder not seen before is recorded as a root.
 
-    Only a folder can show that files are gone; a single file removes nothing. Raises InvalidArgument for a path that
-    is not there.
+    Only a folder can show that files are gone; a single file removes nothing. `retry`: see `make_plan`.
+    Raises InvalidArgument for a path that is not there.
     """
     if not given.exists():
         raise InvalidArgument("path", f"{given} does not exist", hint="Name a folder or a file.")
@@ -36,7 +37,7 @@ def scope(connection: Conn, given: Path, pipeline_version: str) -> Scope:
     if path.is_dir():
         below = "" if path == root_path else source_name(path, root_path) + "/"
         in_scope = [s for s, row in ledger.items() if row.root == root and s.startswith(below)]
-    steps = plan.make_plan(found, ledger, root=root, pipeline_version=pipeline_version, in_scope=in_scope)
+    steps = plan.make_plan(found, ledger, root=root, pipeline_version=pipeline_version, in_scope=in_scope, retry=retry)
     return Scope(root, root_path, tuple(steps))
 
 

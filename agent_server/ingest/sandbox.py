@@ -9,7 +9,7 @@ import signal
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_server.ingest.chunk import chunk_document
@@ -30,6 +30,7 @@ class Task:
     max_bytes: int
     chunk_size: int
     chunk_overlap: int
+    passwords: tuple[str, ...] = field(default=(), repr=False)  #: tried on encrypted PDFs; never logged or stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def read(task: Task) -> ReadFile | Rejected:
         file = read_source(task.path, task.root, max_bytes=task.max_bytes)
         if isinstance(file, Rejected):
             return file
-        document = extract(file)
+        document = extract(file, task.passwords)
         if isinstance(document, Rejected):
             return document
         chunks = tuple(chunk_document(document, size=task.chunk_size, overlap=task.chunk_overlap))

@@ -9,9 +9,10 @@ from typing import Any
 from agent_server.catalog import Collection
 from agent_server.db import Conn, execute, fetch_all, fetch_one
 from agent_server.embedding import Vectors
+from agent_server.errors import ContractMismatch
 from agent_server.ingest.paragraphs import passage_hash
 from agent_server.ingest.vectors import vector_texts
-from agent_server.lexemes import LexicalText, lexical_text
+from agent_server.lexemes import LexicalText, label_lexemes, lexical_text
 from agent_server.models import Chunk, FileStatus
 
 LOCK_SLOTS = 1024
@@ -81,6 +82,8 @@ def replace_file(
     old_hashes = {r["passage_hash"] for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
     touched = sorted({*new_hashes, *map(bytes, old_hashes)})
     execute(connection, "file_lock", {**with_lock, "passages": _slots(touched)})
+    if chunks:
+        _require_same_vectors(connection, collection)
     execute(connection, "file_upsert", _ledger_values(row))
     execute(connection, "chunk_delete", {"source": row.source})
     if chunks:
@@ -139,6 +142,16 @@ def fold_copies(connection: Conn, hashes: Sequence[bytes]) -> None:
         execute(connection, "fold_set", {"hashes": list(hashes)})
 
 
+def _require_same_vectors(connection: Conn, collection: Collection) -> None:
+    """Raise ContractMismatch when the collection's vectors have come from another model since `collection` was read."""
+    now = (fetch_one(connection, "vector_column") or {}).get("vector_column")
+    if now != collection.vector_column:
+        raise ContractMismatch(
+            f"collection {collection.name} was re-embedded with another model meanwhile",
+            hint="Run `kb ingest` again with that model: what is stored already is not read again.",
+        )
+
+
 # -- values -----------------------------------------------------------------------------------------------------
 
 
@@ -188,5 +201,5 @@ def _chunk_row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
         "paragraph_spans": [edge for p in chunk.paragraphs for edge in (p.start, p.end)],
         "words": body.words,
         "context_words": context.words,
-        "extras": LexicalText("", context.extras + body.extras).extras_tsvector,
+        "extras": LexicalText("", context.extras + body.extras + label_lexemes(chunk.label)).extras_tsvector,
     }

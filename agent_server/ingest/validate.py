@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent_server.ingest.hygiene import decode
+from agent_server.ingest.package import holds_word
 from agent_server.models import FileStatus, Rejected, SourceFile
 
-Content = Literal["text", "html", "pdf", "other"]
+Content = Literal["text", "html", "pdf", "docx", "other"]
 
-_MARKDOWN, _RST, _PLAIN, _HTML, _PDF = (
+_MARKDOWN, _RST, _PLAIN, _HTML, _PDF, _DOCX = (
     "text/markdown",
     "text/x-rst",
     "text/plain",
     "text/html",
     "application/pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 )
 
 #: (extension, content found) -> media type. Text content says nothing about its markup, so there the name decides;
@@ -45,6 +47,8 @@ _READ_AS: dict[tuple[str, Content], str] = {
     ("", "html"): _HTML,
     (".pdf", "pdf"): _PDF,
     ("", "pdf"): _PDF,
+    (".docx", "docx"): _DOCX,
+    ("", "docx"): _DOCX,
 }
 _EXTENSIONS = sorted({extension for extension, _ in _READ_AS if extension})
 
@@ -56,6 +60,9 @@ _HTML_PAGE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*(?:<!doctype\s+html|<html[\s>]|<head[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
+_ZIP = b"PK\x03\x04"
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  #: old Office files, and new ones behind a password
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 _BLANK_BYTES = b"\x00 \t\r\n\v\f"
 _TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
@@ -127,6 +134,12 @@ def _content(data: bytes, extension: str) -> tuple[Content, str]:
         return "html", _HTML
     if at >= 0 and (extension == ".pdf" or not data[:at].strip()):
         return "pdf", _PDF
+    if head.startswith(_ZIP) and extension in {".docx", ""}:
+        word = holds_word(data)
+        # Cut off, it is still a document, and its reader says that it is damaged.
+        if word or (word is None and (extension == ".docx" or found == _DOCX)):
+            return "docx", _DOCX
+        return "other", found if found != _DOCX else "application/zip"
     if found.startswith(_NOT_FOR_READERS):
         return "other", found
     if str(encodings.from_buffer(head)) != "binary" or _reads_as_text(head):
@@ -210,6 +223,9 @@ def _judge(path: Path, source: str, data: bytes) -> SourceFile | Rejected:
         reason = "holds nothing but blanks" if data else "has no bytes"
         return Rejected(source, FileStatus.EMPTY, reason, digest, size)
     extension = _extension(path)
+    if extension == ".docx" and data.startswith(_OLE) and _ENCRYPTED_PACKAGE in data:
+        reason = "a password is needed to read it"
+        return Rejected(source, FileStatus.ENCRYPTED, reason, digest, size, "application/encrypted")
     content, found = _content(data, extension)
     media_type = _READ_AS.get((extension, content))
     if media_type is None:

@@ -1,13 +1,61 @@
 """Vectors by content: what a model has embedded once is never paid for again, whichever file or collection asks."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from agent_server.catalog import Collection
 from agent_server.db import Database, execute, fetch_all
-from agent_server.embedding import Vectors
+from agent_server.embedding import Embedder, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """Vectors of some texts, (n, d) in their order; rows of NaN have their reason in `failures`, by position."""
+
+    vectors: Vectors
+    failures: Mapping[int, str]
+    embedded: int  #: texts sent to the embedder
+    reused: int  #: texts whose vector was known
+
+
+def passage_text(context: str, text: str) -> str:
+    """What is embedded for a passage."""
+    return f"{context}\n\n{text}"
+
+
+def vectors_for(
+    database: Database,
+    collection: Collection,
+    embedder: Embedder,
+    texts: Sequence[str],
+    *,
+    batch_size: int,
+    watch: Callable[[int, int], None] = lambda *_: None,
+) -> Got:
+    """Vectors of `texts` under the collection's model, from the cache or from `embedder`.
+
+    Batches reach the cache as they come, so that a crash repeats one batch. A text that stands twice is embedded once.
+    `watch` is told how many were embedded, and how many there are to embed.
+    """
+    hashes = [content_hash(collection, text) for text in texts]
+    known = cached_vectors(database, hashes)
+    missing: dict[bytes, str] = {h: t for h, t in zip(hashes, texts, strict=True) if h not in known}
+    reused = sum(h in known for h in hashes)
+    reasons: dict[bytes, str] = {}
+    todo = list(missing.items())
+    for at in range(0, len(todo), batch_size):
+        batch = todo[at : at + batch_size]
+        watch(at, len(todo))
+        got = embedder.embed_passages([text for _, text in batch])
+        cache_vectors(database, [h for h, _ in batch], got.vectors)
+        known |= {h: v for (h, _), v in zip(batch, got.vectors, strict=True)}
+        reasons |= {batch[n][0]: reason for n, reason in got.failures.items()}
+    watch(len(todo), len(todo))
+    vectors = np.stack([known[h] for h in hashes])
+    return Got(vectors, {n: reasons[h] for n, h in enumerate(hashes) if h in reasons}, len(todo), reused)
 
 
 def content_hash(collection: Collection, text: str) -> bytes:

@@ -1,18 +1,20 @@
 """Candidates for a question: what one search knows while it runs, and the hybrid statement with its variables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent_server.catalog import Collection, Fusion
 from agent_server.db import Conn, fetch_all, fetch_one
 from agent_server.embedding import Vectors
+from agent_server.errors import CollectionBusy
 from agent_server.lexemes import LexicalText
 from agent_server.models import Degraded
-from agent_server.retrieval import lexical
-from agent_server.retrieval.lexical import LexicalQuery
+from agent_server.retrieval.lexical import NO_QUERY, LexicalQuery, fetch_terms, plan
 from agent_server.retrieval.weigh import Candidate
 
+#: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank.
+CODE_WEIGHT = 2.0
 #: Without a valid HNSW index (first load, rebuild) vectors are compared one by one, for no longer than this.
 EXACT_SCAN_TIMEOUT_S = 2.0
 
@@ -33,14 +35,22 @@ class SearchOptions:
     max_query_chars: int = 4000
 
 
+class VectorsReplaced(CollectionBusy):
+    """`kb reembed` switched the model after this search had read the contract."""
+
+
 @dataclass(slots=True)
 class Run:
-    """What one search has learned so far."""
+    """What one search has learned so far. `lexical` is the question as the lexical arm asks it."""
 
     collection: Collection
     options: SearchOptions
     vector: str = ""
-    question: LexicalQuery = lexical.NO_QUERY
+    lexical: LexicalQuery = NO_QUERY
+    #: paragraphs folded in earlier rounds, and how many candidates those rounds brought: ranks go on behind them
+    excluded: list[int] = field(default_factory=list)
+    dense_before: int = 0
+    lexical_before: int = 0
     degraded: list[Degraded] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -51,39 +61,39 @@ def vector_text(vector: Vectors) -> str:
     return "[" + ",".join(f"{x:.7g}" for x in vector.tolist()) + "]"
 
 
-def plan_lexical(connection: Conn, run: Run, text: LexicalText, excluded: Sequence[int]) -> LexicalQuery:
-    """The lexical arm's query, exact for every candidate that it brings."""
-    terms = run.question.terms or lexical.fetch_terms(connection, run.collection.text_search_config, text)
+def plan_lexical(connection: Conn, run: Run, text: LexicalText) -> LexicalQuery:
+    """The lexical arm's query, exact for every candidate that it brings in this round."""
+    terms = run.lexical.terms or fetch_terms(connection, run.collection.text_search_config, text)
     # Every candidate's rank counts in the fusion: the whole list is exact, not only what is shown.
     depth = max(run.options.candidates, run.options.top_k)
 
     def probe(tsquery: str, bm25: str) -> float | None:
-        values = {"tsquery": tsquery, "bm25": bm25, "depth": depth, "excluded": list(excluded)}
+        values = {"tsquery": tsquery, "bm25": bm25, "depth": depth, "excluded": run.excluded}
         row = fetch_one(connection, "lexical_probe", values)
         return None if row is None else float(row["score"])
 
-    return lexical.plan(terms, probe)
+    return plan(terms, probe)
 
 
-def hybrid(connection: Conn, run: Run, excluded: Sequence[int]) -> list[Candidate]:
-    """Both arms' best candidates, fused, best first; passages that hold an `excluded` paragraph are passed over."""
-    rows = fetch_all(connection, "hybrid", variables(run, excluded))
-    if "dense" not in run.counts:
-        run.counts["dense"] = rows[0]["dense_found"] if rows else 0
-        run.counts["lexical"] = rows[0]["lexical_found"] if rows else 0
+def hybrid(connection: Conn, run: Run) -> list[Candidate]:
+    """This round's candidates of both arms, fused, best first."""
+    rows = fetch_all(connection, "hybrid", variables(run))
+    for arm in ("dense", "lexical"):
+        run.counts[arm] = run.counts.get(arm, 0) + (rows[0][f"{arm}_found"] if rows else 0)
     return [_candidate(row) for row in rows]
 
 
-def variables(run: Run, excluded: Sequence[int]) -> dict[str, Any]:
-    """What hybrid.sql is run with."""
+def variables(run: Run) -> dict[str, Any]:
+    """What hybrid.sql is run with in this round."""
     options, collection = run.options, run.collection
     fusion = options.fusion or collection.fusion
     authority = collection.authority_weight if options.authority_weight is None else options.authority_weight
     weight = collection.fusion_weight if options.fusion_weight is None else options.fusion_weight
     return {
         "vector": run.vector,
-        "tsquery": run.question.tsquery,
-        "bm25": run.question.bm25,
+        "tsquery": run.lexical.tsquery,
+        "bm25": run.lexical.bm25,
+        "codes": run.lexical.codes,
         "candidates": max(options.candidates, options.top_k),
         "keep": 3 * options.top_k + 10,  # room for folding before the next round trip
         "fusion": "score" if fusion == "score" else "rrf",
@@ -91,7 +101,10 @@ def variables(run: Run, excluded: Sequence[int]) -> dict[str, Any]:
         "fusion_weight": weight,
         "ranker": options.lexical_ranker or collection.lexical_ranker,
         "authority_weight": authority,
-        "excluded": list(excluded),
+        "code_weight": CODE_WEIGHT,
+        "excluded": list(run.excluded),
+        "dense_before": run.dense_before,
+        "lexical_before": run.lexical_before,
     }
 
 
@@ -108,14 +121,20 @@ def session(run: Run) -> dict[str, str]:
 
 
 def set_session(connection: Conn, run: Run) -> None:
-    """Apply `session` to this transaction alone."""
+    """Apply `session` to this transaction alone. Raises VectorsReplaced when the question's vector does not belong
+    among those that stand there now, and will until the end of the transaction."""
     settings = session(run)
     values = {
         "ef_search": settings["hnsw.ef_search"],
         "timeout_ms": settings["statement_timeout"],
         "seqscan": settings["enable_seqscan"],
     }
-    fetch_one(connection, "session", values)
+    row = fetch_one(connection, "session", values) or {}
+    if run.vector and row["vector_column"] != run.collection.vector_column:
+        raise VectorsReplaced(
+            f"collection {run.collection.name} was re-embedded with another model during the search",
+            hint="Search again.",
+        )
 
 
 def _candidate(row: Mapping[str, Any]) -> Candidate:

@@ -17,6 +17,9 @@ from agent_server.lexemes import LexicalText, quote_lexeme
 K1 = 1.2
 #: The first phase may touch about this many passages through rare terms alone.
 BUDGET_PASSAGES = 2000
+#: An identifier names something when at most so many passages hold it, or this share of all.
+MAX_CODE_PASSAGES = 50
+MAX_CODE_SHARE = 0.01
 #: Combinations of this many terms are spelled out in the final query; deeper ones are covered by their beginning.
 MAX_DEPTH = 3
 MAX_ALTERNATIVES = 400
@@ -32,6 +35,13 @@ class Term:
     ndoc: int
     dim: int
     weight: float
+    known: bool = True  #: False: never seen in this collection (it may not be merged yet)
+    total: int = 0  #: passages searched in this collection
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is an identifier rather than a word or a bigram."""
+        return self.lexeme.startswith("#")
 
     @property
     def bound(self) -> float:
@@ -47,6 +57,8 @@ class LexicalQuery:
     tsquery: str
     bm25: str
     phases: int = 1
+    #: the question's identifiers, as far as they are rare in the collection; '' without any
+    codes: str = ""
 
 
 EMPTY_BM25 = "{}/1000000000"
@@ -68,16 +80,11 @@ def fetch_terms(connection: Conn, config: str, text: LexicalText) -> tuple[Term,
 
 def make_terms(rows: Sequence[dict[str, Any]]) -> tuple[Term, ...]:
     """Terms with weights from rows of lexical_terms.sql, rarest first."""
-    terms = [
-        Term(
-            r["lexeme"],
-            r["qtf"],
-            max(r["ndoc"] or 1, 1),
-            r["dim"],
-            r["qtf"] * idf(r["total"], max(r["ndoc"] or 1, 1)),
-        )
-        for r in rows
-    ]
+    terms = []
+    for row in rows:
+        ndoc = max(row["ndoc"] or 1, 1)
+        weight = row["qtf"] * idf(row["total"], ndoc)
+        terms.append(Term(row["lexeme"], row["qtf"], ndoc, row["dim"], weight, bool(row["ndoc"]), row["total"]))
     return tuple(sorted(terms, key=lambda t: (t.ndoc, t.lexeme)))
 
 
@@ -89,17 +96,23 @@ def plan(terms: Sequence[Term], probe: Callable[[str, str], float | None]) -> Le
     """
     if not terms:
         return NO_QUERY
-    bm25 = query_vector(terms)
+    bm25, codes = query_vector(terms), codes_of(terms)
     if sum(t.ndoc for t in terms) <= BUDGET_PASSAGES:
-        return LexicalQuery(tuple(terms), any_of(terms), bm25)
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 1, codes)
     first, rest = first_phase(terms)
     threshold = probe(first, bm25)
     if threshold is None:
         # Fewer passages than asked for: everything that holds any term may belong to the answer.
-        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2)
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2, codes)
     if not rest:
-        return LexicalQuery(tuple(terms), first, bm25)
-    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2)
+        return LexicalQuery(tuple(terms), first, bm25, 1, codes)
+    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2, codes)
+
+
+def codes_of(terms: Sequence[Term]) -> str:
+    """Passages that hold an identifier of the question, '' when it has none that is known and rare."""
+    rare = [t for t in terms if t.is_code and t.known and t.ndoc <= max(MAX_CODE_PASSAGES, t.total * MAX_CODE_SHARE)]
+    return any_of(rare)
 
 
 def first_phase(terms: Sequence[Term]) -> tuple[str, tuple[Term, ...]]:

@@ -19,7 +19,7 @@ def folded(connection: Conn, run: Run, ranked: Sequence[Candidate]) -> list[Grou
     shared = weigh.shared_paragraphs(ranked) if run.options.fold_near_copies else {}
     if not shared:
         return [Group(c) for c in ranked]
-    weights = {t.lexeme: t.weight for t in run.question.terms}
+    weights = {t.lexeme: t.weight for t in run.lexical.terms}
     found = _found(connection, run, [c for c in ranked if c.id in shared], shared, list(weights))
     groups = weigh.fold(ranked, found, weights)
     for group in groups:
@@ -63,7 +63,7 @@ def _promote(
     best = next((h for h in holders if h["canonical"]), None)
     if best is None or best["authority"] <= head.authority:
         return
-    authority_weight = float(variables(run, [])["authority_weight"])
+    authority_weight = float(variables(run)["authority_weight"])
     folded = next((c for c in group.folded if c.id == best["id"]), None)
     group.folded.append(head)
     if folded is not None:

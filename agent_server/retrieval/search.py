@@ -7,13 +7,14 @@ An arm that cannot run makes the answer degraded, never an empty list: the resul
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import psycopg
 
 from agent_server.catalog import get_collection
-from agent_server.db import Conn, Database, fetch_all, fetch_one, translated
+from agent_server.db import Conn, Database, execute, fetch_all, fetch_one, translated
 from agent_server.embedding import Embedder, check_contract
 from agent_server.errors import ContractMismatch, EmbedderUnavailable, EmbeddingRefused, InvalidArgument
 from agent_server.lexemes import LexicalText, lexical_text
@@ -23,6 +24,7 @@ from agent_server.retrieval.candidates import (
     EXACT_SCAN_TIMEOUT_S,
     Run,
     SearchOptions,
+    VectorsReplaced,
     hybrid,
     plan_lexical,
     session,
@@ -50,8 +52,21 @@ def search(
     `embedder` None searches by words alone. Raises InvalidArgument, UnknownCollection, ContractMismatch (the
     embedder is not the one the collection was made with), DatabaseUnavailable, ReaderLoginFailed.
     """
-    started = clock()
     query = _checked(query, options)
+    with suppress(VectorsReplaced):
+        return _search(database, collection_name, query, embedder, options, clock)
+    return _search(database, collection_name, query, embedder, options, clock)  # with the contract of now
+
+
+def _search(
+    database: Database,
+    collection_name: str,
+    query: str,
+    embedder: Embedder | None,
+    options: SearchOptions,
+    clock: Callable[[], float],
+) -> SearchResult:
+    started = clock()
     with translated(), database.owner() as connection:
         collection = get_collection(connection, collection_name)
     run = Run(collection, options)
@@ -61,6 +76,7 @@ def search(
     text = lexical_text(query, question=True)
     before_sql = clock()
     with translated(), database.reader(collection.reader_role, collection.schema_name) as connection:
+        execute(connection, "steady")
         groups = _retrieve(connection, run, text, use_lexical=fusion != "dense" or not run.vector)
         passages = _show(connection, run, groups)
         diagnostic = None if passages else _why_empty(connection, run)
@@ -80,8 +96,8 @@ def search(
         collection.schema_name,
         result,
         request={"top_k": options.top_k, "fusion": fusion, "session": session(run)},
-        terms=run.question.terms,
-        variables=variables(run, excluded=[]),
+        terms=run.lexical.terms,
+        variables=variables(run),
         candidates=run.counts,
     )
     return result if untraced is None else replace(result, degraded=(*result.degraded, untraced))
@@ -149,30 +165,33 @@ def _retrieve(connection: Conn, run: Run, text: LexicalText, *, use_lexical: boo
             if not (run.vector and use_lexical):
                 raise
             run.degraded.append(Degraded("lexical", str(error).splitlines()[0]))
-            run.question, use_lexical = lexical.NO_QUERY, False
+            run.lexical, use_lexical = lexical.NO_QUERY, False
 
 
 def _fold_and_refill(connection: Conn, run: Run, text: LexicalText, *, use_lexical: bool) -> list[Group]:
-    """Fold near copies; while that leaves fewer than top_k, look past the paragraphs folded so far."""
+    """Fold near copies; while that leaves fewer than top_k, look past the paragraphs folded so far.
+
+    Each round's statement passes over them and ranks what it finds behind what earlier rounds found.
+    """
     set_session(connection, run)
     candidates: dict[int, Candidate] = {}
     groups: list[Group] = []
-    excluded: set[int] = set()
     for round_number in range(MAX_REFILLS + 1):
         if use_lexical:
-            run.question = plan_lexical(connection, run, text, sorted(excluded))
-            if not run.question.terms and round_number == 0:
+            run.lexical = plan_lexical(connection, run, text)
+            if not run.lexical.terms and round_number == 0:
                 run.degraded.append(Degraded("lexical", "the question holds only stop words or symbols"))
-        rows = hybrid(connection, run, sorted(excluded))
-        new = [c for c in rows if c.id not in candidates]
+        new = [c for c in hybrid(connection, run) if c.id not in candidates]
         candidates |= {c.id: c for c in new}
         ranked = sorted(candidates.values(), key=lambda c: (-c.score, c.chunk_id))
         groups = near.folded(connection, run, ranked)
-        hashes = {h for g in groups for h in g.hashes}
-        if len(groups) >= run.options.top_k or not new or hashes <= excluded:
+        folded = sorted({h for g in groups for h in g.hashes})
+        if len(groups) >= run.options.top_k or not new or set(folded) <= set(run.excluded):
             break
-        excluded |= hashes
-        run.counts["refills"] = round_number + 1
+        if round_number < MAX_REFILLS:
+            run.excluded = folded
+            run.dense_before, run.lexical_before = run.counts["dense"], run.counts["lexical"]
+            run.counts["refills"] = round_number + 1
     run.counts["folded"] = sum(len(g.folded) for g in groups)
     return groups
 
@@ -186,7 +205,7 @@ def _show(connection: Conn, run: Run, groups: Sequence[Group]) -> tuple[Passage,
     if not shown:
         return ()
     ids = [g.head.id for g in shown]
-    values = {"ids": ids, "vector": run.vector, "bm25": run.question.bm25}
+    values = {"ids": ids, "vector": run.vector, "bm25": run.lexical.bm25}
     rows = {row["id"]: row for row in fetch_all(connection, "passages", values)}
     also: dict[int, list[str]] = {}
     for row in fetch_all(connection, "copies", {"ids": ids}):
@@ -220,7 +239,7 @@ def _is_anchor(group: Group) -> bool:
 
 def _passage(rank: int, head: Candidate, row: Mapping[str, Any], also_in: Sequence[str], run: Run) -> Passage:
     others = tuple(dict.fromkeys(c for c in also_in if c != row["chunk_id"]))[: near.MAX_COPIES]
-    lexical_score = row["lexical_score"] if run.question.terms else None
+    lexical_score = row["lexical_score"] if run.lexical.terms else None
     return Passage(
         rank=rank,
         chunk_id=row["chunk_id"],
@@ -250,10 +269,10 @@ def _why_empty(connection: Conn, run: Run) -> str:
     if not row["searched"]:
         return f"All {row['retired']} passages of {name} are retired."
     reasons = []
-    if not run.question.terms:
+    if not run.lexical.terms:
         reasons.append("the question holds only stop words or symbols")
     elif run.counts.get("lexical", 0) == 0:
-        reasons.append(f"none of its {len(run.question.terms)} terms stands in the {row['searched']} passages")
+        reasons.append(f"none of its {len(run.lexical.terms)} terms stands in the {row['searched']} passages")
     if not run.vector:
         reasons.append("the dense arm did not run")
     elif not row["with_vector"]:

@@ -1,8 +1,10 @@
 -- One collection by its name, ignoring case, and whether a valid HNSW index stands.
--- in: name. out: its row and has_hnsw. uses: collections_name_ignoring_case
+-- in: name. out: its row, has_hnsw, and vector_column (see vector_column.sql). uses: collections_name_ignoring_case
 SELECT c.*,
        EXISTS (SELECT FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid
                WHERE i.indrelid = to_regclass(format('%I.chunks', c.schema_name))
-                 AND k.relname = 'chunks_embedding' AND i.indisvalid) AS has_hnsw
+                 AND k.relname = 'chunks_embedding' AND i.indisvalid) AS has_hnsw,
+       (SELECT attnum FROM pg_attribute
+        WHERE attrelid = to_regclass(format('%I.chunks', c.schema_name)) AND attname = 'embedding') AS vector_column
 FROM kb.collections c
 WHERE lower(c.name) = lower(:'name'::text)

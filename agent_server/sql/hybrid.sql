@@ -7,15 +7,18 @@
 --      keep         how many come back
 --      fusion       rrf | score;  rrf_k, fusion_weight (share of the dense arm in 'score')
 --      ranker       bm25 | ts_rank_cd (the reference)
---      authority_weight
+--      authority_weight, code_weight
+--      codes        the question's identifiers, '' when it has none or all are common: passages that hold one get a
+--                   third rank, as words and meaning alone would drown a code among its neighbours
 --      excluded     paragraph hashes of near copies found already: their passages are passed over
+--      dense_before, lexical_before   how many candidates earlier rounds brought: ranks go on behind them
 -- out: best first, with what weigh.py needs to fold near copies
 -- uses: chunks_embedding (HNSW), chunks_tsv (GIN), chunks_pkey
 WITH
 -- Only this shape is served by the index: bare distance, LIMIT, the vector a parameter. NULL would rank
 -- arbitrary rows.
 dense AS MATERIALIZED (
-    SELECT id, row_number() OVER (ORDER BY distance, chunk_id) AS rank
+    SELECT id, :'dense_before'::integer + row_number() OVER (ORDER BY distance, chunk_id) AS rank
     FROM (SELECT id, chunk_id, embedding <=> nullif(:'vector'::text, '')::halfvec AS distance
           FROM chunks
           WHERE canonical AND nullif(:'vector'::text, '') IS NOT NULL AND embedding IS NOT NULL
@@ -24,8 +27,9 @@ dense AS MATERIALIZED (
           LIMIT :'candidates'::integer) AS nearest
 ),
 lexical AS MATERIALIZED (
-    SELECT id, row_number() OVER (ORDER BY cost, chunk_id) AS rank
-    FROM (SELECT id, chunk_id,
+    SELECT id, :'lexical_before'::integer + row_number() OVER (ORDER BY cost, chunk_id) AS rank,
+           CASE WHEN coded THEN row_number() OVER (PARTITION BY coded ORDER BY cost, chunk_id) END AS code_rank
+    FROM (SELECT id, chunk_id, tsv @@ nullif(:'codes'::text, '')::tsquery AS coded,
                  CASE :'ranker'::text WHEN 'bm25' THEN bm25 <#> :'bm25'::sparsevec
                                       ELSE -ts_rank_cd(tsv, nullif(:'tsquery'::text, '')::tsquery) END AS cost
           FROM chunks
@@ -35,10 +39,10 @@ lexical AS MATERIALIZED (
           LIMIT :'candidates'::integer) AS best
 ),
 candidate AS (
-    SELECT id, min(dense_rank) AS dense_rank, min(lexical_rank) AS lexical_rank
-    FROM (SELECT id, rank AS dense_rank, NULL::bigint AS lexical_rank FROM dense
+    SELECT id, min(dense_rank) AS dense_rank, min(lexical_rank) AS lexical_rank, min(code_rank) AS code_rank
+    FROM (SELECT id, rank AS dense_rank, NULL::bigint AS lexical_rank, NULL::bigint AS code_rank FROM dense
           UNION ALL
-          SELECT id, NULL, rank FROM lexical) AS arms
+          SELECT id, NULL, rank, code_rank FROM lexical) AS arms
     GROUP BY id
 ),
 measured AS (
@@ -50,7 +54,7 @@ measured AS (
            END AS lexical_score
     FROM candidate k JOIN chunks c USING (id)
 ),
--- rrf: sum of 1 / (k + rank) over the arms that ran (Cormack, Clarke and Büttcher, 2009), over its greatest
+-- rrf: sum of 1 / (k + rank) over the ranks that a question has (Cormack, Clarke and Büttcher, 2009), over its greatest
 -- possible value. score: min-max cosine and BM25 over its best, weighed; both known for every candidate.
 fused AS (
     SELECT *,
@@ -65,8 +69,11 @@ fused AS (
                        * coalesce(lexical_score / nullif(max(lexical_score) OVER (), 0), 0)
                ELSE
                    (coalesce(1.0 / (:'rrf_k'::double precision + dense_rank), 0)
-                    + coalesce(1.0 / (:'rrf_k'::double precision + lexical_rank), 0))
-                   / (((nullif(:'vector'::text, '') IS NOT NULL)::integer + (:'tsquery'::text <> '')::integer)
+                    + coalesce(1.0 / (:'rrf_k'::double precision + lexical_rank), 0)
+                    + :'code_weight'::double precision
+                      * coalesce(1.0 / (:'rrf_k'::double precision + code_rank), 0))
+                   / (((nullif(:'vector'::text, '') IS NOT NULL)::integer + (:'tsquery'::text <> '')::integer
+                       + CASE WHEN :'codes'::text = '' THEN 0 ELSE :'code_weight'::double precision END)
                       / (:'rrf_k'::double precision + 1))
            END AS fused,
            least(dense_rank, lexical_rank) <= 10 AS near_top,

@@ -66,11 +66,11 @@ def test_what_is_safe_to_mend_is_found_and_mended(bank: Kb, database: Database) 
 @pytest.mark.parametrize(
     ("damage", "finding", "cure"),
     [
-        ("DROP INDEX chunks_tsv", "FINANCE chunks_tsv", "CREATE INDEX chunks_tsv"),
+        ("DROP INDEX chunks_tsv", "FINANCE chunks_tsv", "kb reindex FINANCE"),
         (
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'chunks_tsv'::regclass",
             "FINANCE chunks_tsv",
-            "REINDEX INDEX chunks_tsv",
+            "kb reindex FINANCE",
         ),
         ("UPDATE chunks SET embedding = NULL WHERE source = 'guide.md'", "FINANCE vectors", "kb files FINANCE"),
         ("UPDATE files SET chunk_count = 7 WHERE source = 'guide.md'", "FINANCE files", "kb files FINANCE"),

@@ -403,7 +403,7 @@ def test_a_proxy_in_the_environment_does_not_catch_loopback(
     ("name", "value"),
     [
         ("ALL_PROXY", "socks5://10.9.9.9:9"),  # httpx speaks SOCKS only with another package
-        ("HTTP_PROXY", "http://user:hunter2@:::"),
+        ("HTTP_PROXY", "http://user:hunter2/x@proxy:3128"),  # httpx takes the password for a port, and shows it
         ("SSL_CERT_FILE", "/nowhere/ca.pem"),
     ],
 )

@@ -32,7 +32,8 @@ def test_the_first_rule_decides_and_no_rule_means_none(tmp_path: Path) -> None:
         '{"tiers": {"a": 1.0, "b": 0.5}, "rules": [{"collection": "X", "source": "r/*", "tier": "a"},'
         ' {"source": "r/*", "tier": "b"}]}'
     )
-    rules = load_rules(tmp_path / "nowhere", tmp_path)
+    rules = load_rules(tmp_path / "documents" / "X", tmp_path / "nowhere")
+    assert rules is not None
     assert [rules.authority(c, s) for c, s in (("x", "r/1"), ("Y", "r/1"), ("X", "q/1"))] == [1.0, 0.5, 0.0]
 
 
@@ -48,4 +49,8 @@ def test_the_first_rule_decides_and_no_rule_means_none(tmp_path: Path) -> None:
 def test_rules_that_cannot_be_used_are_refused_with_the_file(tmp_path: Path, text: str, word: str) -> None:
     (tmp_path / "source_authority.json").write_text(text)
     with pytest.raises(SettingsError, match=word):
-        load_rules(tmp_path)
+        load_rules(tmp_path, tmp_path)
+
+
+def test_without_any_rules_nothing_is_known(tmp_path: Path) -> None:
+    assert load_rules(tmp_path, tmp_path / "nowhere") is None

@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from agent_server.ingest.extract import extract
-from agent_server.models import FileStatus
+from agent_server.models import Document, FileStatus, Rejected
 from tests.ingest.pdfs import Book, book, encrypted, raw_pdf, unicode_map
 from tests.ingest.shape import kinds, outline, read, refused, source
 
@@ -192,6 +192,28 @@ def test_an_empty_user_password_opens_and_another_one_is_encrypted() -> None:
     data = book(lambda pdf: pdf.text_block("Open text."))
     assert read(encrypted(data, ""), PDF).text == "Open text."
     assert refused(encrypted(data, "secret"), PDF).status is FileStatus.ENCRYPTED
+
+
+def test_one_of_the_passwords_given_opens_and_none_of_them_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    data = encrypted(book(lambda pdf: pdf.text_block("Locked text.")), "s3cret")
+    with caplog.at_level(logging.DEBUG):
+        opened = extract(source(data, PDF, "a.pdf"), ("wr0ng", "\ud800", "pass\u20acword", "s3cret"))
+        assert isinstance(opened, Document)
+        assert opened.text == "Locked text."
+        closed = extract(source(data, PDF, "a.pdf"), ("wr0ng", "\ud800"))
+    assert isinstance(closed, Rejected)
+    assert closed.status is FileStatus.ENCRYPTED
+    assert closed.reason == "none of the passwords given opens it"
+    assert "s3cret" not in f"{opened}" and "wr0ng" not in f"{closed}"
+    assert caplog.records == []
+
+
+def test_passwords_do_no_harm_to_files_that_need_none() -> None:
+    data = book(lambda pdf: pdf.text_block("Open text."))
+    for plain in (data, encrypted(data, "")):
+        opened = extract(source(plain, PDF, "a.pdf"), ("s3cret",))
+        assert isinstance(opened, Document)
+        assert opened.text == "Open text."
 
 
 def test_cut_and_broken_files_are_damaged() -> None:

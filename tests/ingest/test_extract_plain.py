@@ -141,3 +141,13 @@ def test_a_heading_line_tells_whether_it_waits_for_a_title() -> None:
     assert heading is not None
     assert heading.needs_title
     assert read_heading("") is None
+
+
+def test_an_article_with_a_very_long_title_is_a_heading_all_the_same() -> None:
+    title = "Article 89 - Safeguards and exceptions for keeping records of the harbor in the public interest, " + (
+        "for research into tides and for the counting of boats, of nets and of ropes"
+    )
+    found = read_heading(title)
+    assert found is not None
+    assert found.text == title
+    assert read_heading(title.replace(" - ", " ")) is None

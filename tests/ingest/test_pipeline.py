@@ -158,6 +158,8 @@ def test_what_is_not_a_document_is_listed_with_its_reason(database: Database, sy
         "link.md": "rejected",
     }
     assert all(o.reason for o in first.not_indexed)
+    listed = _rows(database, "SELECT source FROM files WHERE status NOT IN ('indexed') ORDER BY 1")
+    assert [row[0] for row in listed] == sorted(o.source for o in first.not_indexed)
     again = sync()
     assert {o.source: o.reason for o in again.not_indexed} == {o.source: o.reason for o in first.not_indexed}
     assert ".hidden.md" not in _marks(first)
@@ -237,6 +239,15 @@ def test_changed_authority_rules_reach_unchanged_files(database: Database, sync:
     (folder / "source_authority.json").write_text(
         '{"tiers": {"top": 1.0}, "rules": [{"source": "b.txt", "tier": "top"}]}'
     )
+    assert _marks(sync())["b.txt"] == "="
+    assert search(database, "DOCS", "lighthouse", None).passages[0].authority == 1.0
+
+
+def test_a_run_that_finds_no_rules_leaves_authority_as_it_was(database: Database, sync: Sync, folder: Path) -> None:
+    rules = folder / "source_authority.json"
+    rules.write_text('{"tiers": {"top": 1.0}, "rules": [{"source": "b.txt", "tier": "top"}]}')
+    sync()
+    rules.unlink()
     assert _marks(sync())["b.txt"] == "="
     assert search(database, "DOCS", "lighthouse", None).passages[0].authority == 1.0
 

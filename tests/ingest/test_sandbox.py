@@ -72,7 +72,7 @@ def test_a_file_that_takes_too_long_is_given_up(folder: Path) -> None:
 def test_what_a_parser_throws_becomes_a_status(
     folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, status: str
 ) -> None:
-    def throw(_: object) -> None:
+    def throw(*_: object) -> None:
         raise error
 
     monkeypatch.setattr("agent_server.ingest.sandbox.extract", throw)

@@ -13,6 +13,8 @@ from agent_server.ingest.validate import read_source
 from agent_server.models import FileStatus, Rejected, SourceFile
 
 PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\nstartxref\n0\n%%EOF\n"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 504
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PAGE = b"<!DOCTYPE html>\n<html><head><title>404</title></head><body>Not here</body></html>"
 
 
@@ -58,6 +60,8 @@ def office(kind: str) -> bytes:
         ("a.html", PAGE, "text/html"),
         ("fragment.htm", b"<p>One</p><p>Two</p>", "text/html"),
         ("a.pdf", PDF, "application/pdf"),
+        ("a.docx", office("word"), DOCX),
+        ("Contract", office("word"), DOCX),
         ("late.pdf", b"\r\n\r\n" + PDF, "application/pdf"),
         ("later.pdf", b"mail header\n" * 60 + PDF, "application/pdf"),
         ("utf16.txt", "Zwölf Größen".encode("utf-16"), "text/plain"),
@@ -97,7 +101,11 @@ def test_content_and_name_that_agree_are_taken(tmp_path: Path, name: str, data: 
             b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00",
             "image/png",
         ),
-        ("a.docx", office("word"), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("renamed.md", office("word"), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("a.docx", office("xl"), "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("a.docx", office("other"), "application/"),
+        ("a.docx", b"words", "text/plain"),
+        ("a.xlsx", OLE + "EncryptedPackage".encode("utf-16-le"), "application/"),
         ("a.xlsx", office("xl"), "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
         ("renamed.txt", office("other"), "application/"),
         ("a.txt", b"{\\rtf1\\ansi hello}", "text/rtf"),
@@ -114,6 +122,22 @@ def test_what_does_not_agree_is_rejected_with_the_type_found(
     assert found.media_type.startswith(found_type)
     assert found.media_type in found.reason
     assert found.sha256 == sha256(data).hexdigest()
+
+
+def test_a_word_document_behind_a_password_is_encrypted(tmp_path: Path) -> None:
+    found = read(tmp_path, "a.docx", OLE + "EncryptedPackage".encode("utf-16-le"))
+    assert isinstance(found, Rejected)
+    assert found.status is FileStatus.ENCRYPTED
+
+
+def test_a_word_document_is_known_by_its_content_types_whatever_its_parts_are_called(tmp_path: Path) -> None:
+    main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("docProps/app.xml", "<Properties/>")
+        archive.writestr("[Content_Types].xml", f'<Types><Override PartName="/d/x.xml" ContentType="{main}"/></Types>')
+    assert isinstance(read(tmp_path, "a.docx", out.getvalue()), SourceFile)
+    assert isinstance(read(tmp_path, "cut.docx", out.getvalue()[:60]), SourceFile)  # its reader says: damaged
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,10 @@ def _run(database: Database, collection: Collection, **changes: Any) -> dict[str
             "ranker": "bm25",
             "authority_weight": 0.0,
             "excluded": [],
+            "codes": "",
+            "code_weight": 2.0,
+            "dense_before": 0,
+            "lexical_before": 0,
         }
         rows = fetch_all(connection, "hybrid", values | changes)
     return {r["chunk_id"].removesuffix(".txt::0"): r for r in rows}

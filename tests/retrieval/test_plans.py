@@ -55,9 +55,9 @@ def _plan(database: Database, collection: Collection, question: str) -> str:
     )
     with database.reader(collection.reader_role, collection.schema_name) as connection:
         candidates.set_session(connection, run)
-        run.question = candidates.plan_lexical(connection, run, lexical_text(question, question=True), [])
+        run.lexical = candidates.plan_lexical(connection, run, lexical_text(question, question=True))
         explain = psycopg_sql.SQL("EXPLAIN (ANALYZE) ") + sql.load("hybrid").query()
-        return "\n".join(r[0] for r in connection.execute(explain, candidates.variables(run, [])).fetchall())
+        return "\n".join(r[0] for r in connection.execute(explain, candidates.variables(run)).fetchall())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """`kb collection`: make, list, show and drop collections."""
 
 import sys
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -51,7 +50,7 @@ def create(
             chunk_overlap=chunk_overlap,
         )
     if as_json:
-        output.emit(asdict(made))
+        output.emit(made.to_json())
         return
     output.write(
         f"created {made.name}: {made.model} ({made.embedder}), {made.dimensions} wide, {made.text_search_config}"
@@ -65,7 +64,7 @@ def list_all(as_json: Json = False) -> None:
     with context.opened() as (_, database):
         with database.owner() as connection:
             found = catalog.list_collections(connection)
-        rows = [{**asdict(c), **_counts(database, c)} for c in found]
+        rows = [{**c.to_json(), **_counts(database, c)} for c in found]
     if as_json:
         output.emit({"collections": rows})
     elif rows:
@@ -80,7 +79,7 @@ def show(name: Name, as_json: Json = False) -> None:
     """One collection: its model, how it is cut and ranked, what it holds."""
     with context.opened() as (_, database):
         found = context.collection_called(database, name)
-        row = {**asdict(found), **_counts(database, found)}
+        row = {**found.to_json(), **_counts(database, found)}
     if as_json:
         output.emit(row)
         return

@@ -29,6 +29,10 @@ def ingest(
         list[Path], typer.Argument(metavar="PATH...", help="Folders to keep in step with, or single files.")
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    password: Annotated[
+        list[str] | None,
+        typer.Option("--password", help="Try it on encrypted PDFs; may be given several times. It is not stored."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Make a collection hold what folders and files hold.
@@ -45,6 +49,7 @@ def ingest(
             batch_size=settings.embed_batch_size,
             max_file_bytes=settings.max_file_bytes,
             dry_run=dry_run,
+            passwords=tuple(password or ()),
         )
         with context.opened_embedder(settings) as embedder, progress.reporter(quiet=as_json) as reporter:
             report = pipeline.ingest(database, name, paths, embedder, options, reporter)

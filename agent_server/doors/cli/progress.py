@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -88,20 +88,37 @@ class Bars(Lines):
 
 
 @contextlib.contextmanager
+def bar() -> Iterator[Callable[[str, int, int], None]]:
+    """One bar for a long piece of work: told what goes on, how much is done and how much there is. Without a terminal
+    on standard error it says nothing."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    with _progress("{task.description:>21}") as progress:
+        task = progress.add_task("", total=None, what="")
+        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+
+
+@contextlib.contextmanager
 def reporter(*, quiet: bool) -> Iterator[Lines]:
     """A reporter for `ingest`; `quiet` prints no lines (the result is printed as JSON at the end)."""
     if not sys.stderr.isatty():
         yield Lines(quiet=quiet)
         return
+    with _progress("{task.description:>8}") as progress:
+        yield Bars(progress, quiet=quiet)
+
+
+def _progress(description: str) -> "Progress":
+    """Bars on standard error that vanish at the end."""
     from rich.console import Console  # noqa: PLC0415  only a terminal needs it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 
     columns: list[Any] = [
-        TextColumn("{task.description:>8}"),
+        TextColumn(description),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[what]}", markup=False),
     ]
     console = Console(stderr=True, no_color=not output.is_coloured(sys.stderr))
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
-        yield Bars(progress, quiet=quiet)
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)

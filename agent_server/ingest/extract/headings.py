@@ -8,6 +8,11 @@ import re
 from dataclasses import dataclass
 
 MAX_CHARS = 120
+#: "Article 89 - Safeguards and derogations relating to …": what a dash follows is a title however long it is.
+DASHED_MAX_CHARS = 300
+_DASHED = re.compile(
+    r"(?:part|title|chapter|section|article|appendix|annex)\s+[\divxlcdm]+[a-z]?\s+[–—-]\s", re.IGNORECASE
+)
 _CAPS_CHARS = 90
 
 _NAMED = re.compile(
@@ -52,10 +57,10 @@ def is_caps(line: str) -> bool:
     return len(letters) >= 4 and all(letter.isupper() for letter in letters) and bool(_WORD.search(line))
 
 
-def looks_like_title(line: str) -> bool:
+def looks_like_title(line: str, max_chars: int = MAX_CHARS) -> bool:
     """Whether a line could be the name of something: short, starts large, does not end like a sentence."""
     line = line.strip()
-    if not line or len(line) > MAX_CHARS or _GAP.search(line) or _ENDS_BADLY.search(line):
+    if not line or len(line) > max_chars or _GAP.search(line) or _ENDS_BADLY.search(line):
         return False
     first = line.lstrip("\"'“‘([¿¡")[:1]
     return bool(first) and (first.isupper() or first.isdigit() or not first.isascii()) and any(map(str.isalpha, line))
@@ -64,9 +69,13 @@ def looks_like_title(line: str) -> bool:
 def read_heading(line: str) -> LineHeading | None:
     """The heading that the line by itself would be, or None. Says nothing about the lines around it."""
     text = " ".join(line.split())
-    if not text or len(text) > MAX_CHARS or _GAP.search(line.strip()):
+    if not text or len(text) > _limit(text) or _GAP.search(line.strip()):
         return None
     return _named(text) or _numbered(text) or _capitals(text)
+
+
+def _limit(text: str) -> int:
+    return DASHED_MAX_CHARS if _DASHED.match(text) else MAX_CHARS
 
 
 def _named(text: str) -> LineHeading | None:
@@ -83,7 +92,7 @@ def _named(text: str) -> LineHeading | None:
     rank = f"named:{'appendix' if word in _APPENDED else word}"
     if rest is None:
         return None if found["dash"] else LineHeading(rank, text, needs_title=True)
-    if not looks_like_title(rest):
+    if not looks_like_title(rest, _limit(text)):
         return None
     return LineHeading(rank, text, strong=is_caps(text))
 

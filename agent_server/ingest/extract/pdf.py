@@ -5,7 +5,7 @@ import logging
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,13 +80,25 @@ def _listed(numbers: list[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _open(file: SourceFile) -> PdfReader | Rejected:
+def _opens(reader: PdfReader, password: str) -> bool:
+    try:
+        return bool(reader.decrypt(password))
+    except DependencyError:
+        raise
+    except Exception:
+        if password:  # what is said of it could hold letters of it
+            return False
+        raise
+
+
+def _open(file: SourceFile, passwords: Sequence[str]) -> PdfReader | Rejected:
     if b"%%EOF" not in file.data and b"startxref" not in file.data:
         return _rejected(file, FileStatus.DAMAGED, "the file is cut off: its end mark is missing")
     try:
         reader = PdfReader(io.BytesIO(file.data), strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            return _rejected(file, FileStatus.ENCRYPTED, "a password is needed to read it")
+        if reader.is_encrypted and not any(_opens(reader, password) for password in ("", *passwords)):
+            reason = "none of the passwords given opens it" if passwords else "a password is needed to read it"
+            return _rejected(file, FileStatus.ENCRYPTED, reason)
         pages = len(reader.pages)
     except DependencyError as error:
         return _rejected(file, FileStatus.FAILED, f"cannot be decrypted here: {error}")
@@ -239,14 +251,15 @@ def _notes(reading: _Reading) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def extract_pdf(file: SourceFile) -> Document | Rejected:
+def extract_pdf(file: SourceFile, passwords: Sequence[str] = ()) -> Document | Rejected:
     """The text of a PDF, page by page, without running titles.
 
-    `encrypted` when the empty password does not open it, `damaged` when it is cut or broken, `no_text` when no page
-    has text (a scan), `too_large` when a page unpacks to more than pypdf's limit. Never raises for what is in a file.
+    `encrypted` when neither the empty password nor one of `passwords` opens it, `damaged` when it is cut or broken,
+    `no_text` when no page has text (a scan), `too_large` when a page unpacks to more than pypdf's limit. Never raises
+    for what is in a file.
     """
     with _quiet():
-        reader = _open(file)
+        reader = _open(file, passwords)
         if isinstance(reader, Rejected):
             return reader
         reading = _read(reader)

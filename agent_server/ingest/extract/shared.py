@@ -1,4 +1,4 @@
-"""What the five extractors share: spans into blocks, pieces into a text, titles and dates."""
+"""What the extractors share: spans into blocks, pieces into a text, titles and dates."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

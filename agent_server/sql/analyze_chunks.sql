@@ -1,0 +1,2 @@
+-- Let the planner know the passages as they are now.
+ANALYZE chunks

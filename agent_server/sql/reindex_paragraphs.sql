@@ -1,0 +1,3 @@
+-- A second index of paragraphs beside the standing one, as collection.sql makes it.
+CREATE INDEX CONCURRENTLY chunks_paragraphs_new ON chunks USING gin (paragraph_hashes) WITH (fastupdate = off)
+WHERE NOT retired

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import hmac
+import os
 import secrets
 import threading
 from collections.abc import Iterator
@@ -15,13 +16,14 @@ from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from agent_server import sql
-from agent_server.errors import DatabaseUnavailable, MigrationNeeded, ReaderLoginFailed
+from agent_server.errors import DatabaseUnavailable, MigrationNeeded, ReaderLoginFailed, SettingsError
 from agent_server.postgres import EmbeddedServer
 from agent_server.settings import Settings
 
 Conn = Connection[TupleRow]
 POOL_SIZE = 4
 CONNECT_TIMEOUT_S = 5
+SECRET_BYTES = 32
 #: libpq gives no SQLSTATE for a refused login: its words are all there is.
 _LOGIN_REFUSED = ("password authentication failed", "does not exist", "not permitted to log in", "permission denied")
 
@@ -171,14 +173,25 @@ def reader_secret(settings: Settings) -> bytes:
     if settings.reader_secret is not None:
         return settings.reader_secret.get_secret_value().encode()
     path = settings.home.absolute() / "reader_secret"
-    try:
-        return bytes.fromhex(path.read_text().strip())
-    except (FileNotFoundError, ValueError):
+    if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        secret = secrets.token_bytes(32)
-        path.touch(mode=0o600)
-        path.write_text(secret.hex() + "\n")
-        return secret
+        # Written whole before it has its name: a crash or a second process never sees half a secret.
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+        unfinished.touch(mode=0o600)
+        unfinished.write_text(secrets.token_hex(SECRET_BYTES) + "\n")
+        with contextlib.suppress(FileExistsError):
+            os.link(unfinished, path)
+        unfinished.unlink()
+    try:
+        secret = bytes.fromhex(path.read_text().strip())
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise SettingsError(
+            f"{path} holds no secret of {SECRET_BYTES} bytes",
+            hint="Delete it and run `kb db roles`: it makes a new one and sets the reader roles' passwords to it.",
+        )
+    return secret
 
 
 def open_database(settings: Settings, *, migrated: bool = True) -> Database:
@@ -206,6 +219,9 @@ def migrations_dir() -> Path:
     """The migrations: inside the installed package, or beside it in a checkout."""
     inside = Path(__file__).parent / "migrations"
     return inside if inside.exists() else Path(__file__).parents[1] / "migrations"
+
+
+_NEWER = "The database was made by a newer Knowledge Bank, or by another program: use that one."
 
 
 def head_revision() -> str:
@@ -240,7 +256,10 @@ def migrate(database: Database) -> str:
     config.set_main_option("script_location", str(migrations_dir()))
     with engine.connect() as connection:
         config.attributes["connection"] = connection
-        alembic.command.upgrade(config, "head")
+        try:
+            alembic.command.upgrade(config, "head")
+        except alembic.util.CommandError as error:
+            raise MigrationNeeded(f"the database cannot be migrated: {error}", hint=_NEWER) from None
         connection.commit()
     engine.dispose()
     return head_revision()
@@ -252,7 +271,7 @@ def _require_head(database: Database) -> None:
     if revision != head_revision():
         raise MigrationNeeded(
             f"the database is at migration {revision or 'none'}, this program needs {head_revision()}",
-            hint="Run `kb init`.",
+            hint="Run `kb init`." if revision is None or revision < head_revision() else _NEWER,
         )
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_IDENTIFIER_CHARS = 120
-MAX_NAME_CHARS = 12  #: of a capitalised word that names the number behind it: "Article 17"
 _MAX_POSITION = 16383  # Postgres' limits for a tsvector
 _MAX_POSITIONS = 255
 
@@ -28,6 +27,13 @@ _LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 # Between parts of words. A dot between digits stays: 4.2 is one number to Postgres, and to people.
 _JOINER = re.compile(r"(?<=\w)[-/@_:](?=\w)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d])|[-+](?=\d)")
 _BARE_SCRIPTS = re.compile("[A-Za-z\u0370-\u03ff\u0400-\u052f]")
+
+
+#: Words whose number names a part of a text, or a text.
+_NUMBERS_PARTS = frozenset(
+    {"annex", "appendix", "article", "artikel", "abschnitt", "chapter", "circular", "clause", "form", "paragraph"}
+    | {"part", "policy", "recital", "regulation", "rule", "schedule", "section", "title"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +139,19 @@ def _forms(token: str, word_before: str, *, question: bool) -> Iterator[str]:
     forms = _code_forms(lowered)
     if len(forms) > 1 or not forms[-1].isdigit():
         yield from (f"#{form[:MAX_IDENTIFIER_CHARS]}" for form in (forms[-1:] if question else forms))
-    if word_before and (question or (word_before[0].isupper() and 2 <= len(word_before) <= MAX_NAME_CHARS)):
-        # NW 4021, PEP 604, Article 17(2), and what they begin with: a document's capital says that it is a name.
+    if word_before and (question or _names(word_before)):
+        # NW 4021, PEP 604, Article 17(2), and what they begin with.
         named = [_head(lowered), *forms[:-1], forms[-1]]
         for form in dict.fromkeys(named[-1:] if question else named):
             yield f"#{word_before.lower()}{form}"[:MAX_IDENTIFIER_CHARS]
+
+
+def _names(word: str) -> bool:
+    """Whether a word makes the number behind it a name: a short one in capitals, or one that numbers parts of texts.
+
+    Any capitalised word would do for "Article 17", and cost ranking on ordinary text ("At 2", "Mach 3").
+    """
+    return (word.isupper() and 2 <= len(word) <= 6) or (word[0].isupper() and word.lower() in _NUMBERS_PARTS)
 
 
 def _head(token: str) -> str:

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import importlib.metadata
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from agent_server.errors import DatabaseUnavailable, SettingsError
 
@@ -65,7 +67,7 @@ class EmbeddedServer:
         return self.dsn_for(DATABASE)
 
     def dsn_for(self, database: str, user: str = OWNER) -> str:
-        return f"postgresql:///{database}?host={self.socket_dir}&user={user}"
+        return f"postgresql:///{database}?host={quote(str(self.socket_dir), safe='/')}&user={user}"
 
     def status(self) -> ServerStatus:
         pid = self._pid()
@@ -109,9 +111,13 @@ class EmbeddedServer:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         self.home.mkdir(parents=True, exist_ok=True)
-        with (self.home / ".lock").open("w") as lock:
+        lock = os.open(self.home / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(lock, 0o600)  # whoever may open it may hold it
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
     def _pid(self) -> int | None:
         """Process id of the running server, None when there is none (a stale postmaster.pid included)."""
@@ -182,7 +188,7 @@ class EmbeddedServer:
         try:
             self._run(
                 "pg_ctl", "-D", str(self.data), "-w", "-t", "60", "-l", str(log),
-                "-o", f"-k '{self.socket_dir}'", "start",
+                "-o", f"-k {shlex.quote(str(self.socket_dir))}", "start",
             )  # fmt: skip
         except DatabaseUnavailable as error:
             tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []

@@ -89,3 +89,24 @@ def test_the_reader_secret_is_made_once_and_closed_to_others(tmp_path: Path) -> 
     assert reader_secret(settings) == first
     assert len(first) == 32
     assert (tmp_path / "home" / "reader_secret").stat().st_mode & 0o077 == 0
+
+
+def test_a_reader_secret_that_is_none_is_refused_with_the_cure(tmp_path: Path) -> None:
+    settings = load_settings({"KB_HOME": str(tmp_path)}, tmp_path / "none")
+    (tmp_path / "reader_secret").write_text("")
+    with pytest.raises(SettingsError, match="holds no secret") as caught:
+        reader_secret(settings)
+    assert "kb db roles" in caught.value.hint
+
+
+def test_a_home_with_blanks_and_quotes_in_its_name_works() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="kb o'home & co% "))
+    folder.chmod(0o755)
+    server = EmbeddedServer(folder)
+    try:
+        server.start()
+        with psycopg.connect(server.dsn) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -170,7 +170,7 @@ class OllamaEmbedder:
             raise EmbeddingRefused(
                 f"the weights behind {self.model!r} changed from {known.digest[:12]} to {digest[:12]} while this "
                 "program ran; their vectors do not mix.",
-                hint="Pull the earlier weights again, or make a new collection and ingest its files.",
+                hint="Pull the earlier weights again, or `kb reembed NAME` with these.",
                 details={"model": self.model, "known": known.digest, "found": digest},
             )
         self._checked_at = self._clock()

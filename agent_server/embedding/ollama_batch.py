@@ -154,7 +154,7 @@ def embed_once(wire: Wire, contract: EmbedderIdentity, budget: Budget, inputs: S
     if widths - {contract.dimensions}:
         raise EmbeddingRefused(
             f"{contract.model!r} answered vectors {sorted(widths)} wide; expected {contract.dimensions}.",
-            hint="The model behind the name has changed: pull it again, or make a new collection.",
+            hint="The model behind the name has changed: pull the earlier weights, or `kb reembed NAME`.",
             details={"model": contract.model, "expected": contract.dimensions, "found": sorted(widths)},
         )
     raw = np.full((len(rows), contract.dimensions), np.nan, np.float64)

@@ -64,7 +64,8 @@ def finish_load(database: Database, collection: Collection, *, changed_rows: int
     """
     with database.owner(collection.schema_name) as connection:
         execute(connection, "lexemes_lock", {"collection": collection.name})
-        execute(connection, "lexemes_merge")
+        if execute(connection, "lexemes_merge") and not changed_rows:
+            changed_rows = 1  # a run before this one was killed after its last file
         execute(connection, "lexemes_prune")
     restated = _restate_if_drifted(database, collection, changed_rows)
     built = _past_deadlocks(lambda: _ensure_hnsw(database, collection))

@@ -15,10 +15,10 @@ from psycopg import errors as pg
 from agent_server.catalog import Collection, get_collection
 from agent_server.db import Conn, Database, execute, translated
 from agent_server.embedding import Embedder, check_contract
-from agent_server.errors import EmbedderUnavailable, InvalidArgument
+from agent_server.errors import EmbedderUnavailable, EmbeddingRefused, InvalidArgument
 from agent_server.ingest import index, roots, store
 from agent_server.ingest.authority import AuthorityRules, load_rules
-from agent_server.ingest.plan import Step
+from agent_server.ingest.plan import Step, name_taken
 from agent_server.ingest.rebuild import model_kept
 from agent_server.ingest.report import IngestReport, Outcome, Reporter, Silent, foretold, without_vector
 from agent_server.ingest.roots import Scope
@@ -96,20 +96,23 @@ def ingest(
         report = IngestReport(collection.name)
         run = _Run(database, collection, embedder, options, reporter or Silent(), None, report, sandbox)
         started = clock()
-        with database.owner(collection.schema_name) as connection:
-            retry = frozenset({FileStatus.ENCRYPTED} if options.passwords else ())
-            scopes = [roots.scope(connection, path, run.pipeline_version, retry) for path in paths]
-            if options.dry_run:
-                connection.rollback()  # roots too are only recorded by a real run
-        for part in scopes:
+        retry = frozenset({FileStatus.ENCRYPTED} if options.passwords else ())
+        for path in paths:  # planned one after the other: what the first brought is known to the second
+            with database.owner(collection.schema_name) as connection:
+                part = roots.scope(connection, path, run.pipeline_version, retry)
+                if options.dry_run:
+                    connection.rollback()  # roots too are only recorded by a real run
             run.rules = load_rules(part.root_path, options.bank)
             run.reporter.planned(part.steps)
             if options.dry_run:
                 report.outcomes.extend(foretold(step) for step in part.steps)
                 continue
-            _make_room(run, part.steps)
+            _drop_index_before_large_load(run, part.steps)
             for step in part.steps:
-                outcome = _do(run, step, part)
+                try:
+                    outcome = _do(run, step, part)
+                except store.NameTaken as taken:
+                    outcome = Outcome("!", step.source, FileStatus.REJECTED, reason=name_taken(str(taken)))
                 report.outcomes.append(outcome)
                 run.reporter.finished(outcome)
         report.seconds["files"] = clock() - started
@@ -141,8 +144,9 @@ def remove(database: Database, collection_name: str, sources: Iterable[str]) -> 
     return report
 
 
-def _make_room(run: _Run, steps: Sequence[Step]) -> None:
-    """Before a load that is large against the table, drop the dense index."""
+def _drop_index_before_large_load(run: _Run, steps: Sequence[Step]) -> None:
+    """Before a load that is large against the table, drop the dense index; `finish_load` of this run, or of the next
+    one if this is killed, builds it again."""
     new_bytes = sum(s.found.size_bytes for s in steps if s.action == "index" and s.found is not None)
     incoming = new_bytes // BYTES_PER_CHUNK
     if run.collection.has_hnsw and index.should_drop_hnsw(index.count_chunks(run.database, run.collection), incoming):
@@ -157,7 +161,7 @@ def _do(run: _Run, step: Step, part: Scope) -> Outcome:
         case "unchanged":
             return _carry_authority(run, step)
         case "rename":
-            return _rename(run, step, part.root)
+            return _rename(run, step, part)
         case "remove":
             assert step.old is not None  # noqa: S101  by construction of the plan
             _remove_rows(run.database, run.collection, step.old)
@@ -200,12 +204,17 @@ def _skip(run: _Run, step: Step, part: Scope) -> Outcome:
     return Outcome("!", step.source, FileStatus.REJECTED, reason=step.reason)
 
 
-def _rename(run: _Run, step: Step, root: str) -> Outcome:
-    assert step.old is not None  # noqa: S101  by construction of the plan
+def _rename(run: _Run, step: Step, part: Scope) -> Outcome:
+    old = step.old
+    assert old is not None  # noqa: S101  by construction of the plan
     authority = _authority(run, step)
-    with run.database.owner(run.collection.schema_name) as connection:
-        store.rename_file(connection, run.collection, step.old, step.source, root, authority)
-    return Outcome("~", step.source, step.old.status, step.old.chunk_count, f"was {step.old.source}")
+    if not _in_transaction(
+        run.database,
+        run.collection,
+        lambda c: store.rename_file(c, run.collection, old, step.source, part.root, authority),
+    ):
+        return _index_file(run, replace(step, old=None), part)  # another run was here: look at the file itself
+    return Outcome("~", step.source, old.status, old.chunk_count, f"was {old.source}")
 
 
 def _remove_rows(database: Database, collection: Collection, row: LedgerRow) -> None:
@@ -216,16 +225,17 @@ def _remove_rows(database: Database, collection: Collection, row: LedgerRow) -> 
 def _index_file(run: _Run, step: Step, part: Scope) -> Outcome:
     """Bytes to rows; every way out leaves a true ledger row."""
     assert step.found is not None  # noqa: S101  by construction of the plan
-    c = run.collection
+    collection = run.collection
     task = Task(
         path=step.found.path,
         root=part.root_path,
         source=step.source,
         max_bytes=run.options.max_file_bytes,
-        chunk_size=c.chunk_size,
-        chunk_overlap=c.chunk_overlap,
+        chunk_size=collection.chunk_size,
+        chunk_overlap=collection.chunk_overlap,
         passwords=run.options.passwords,
     )
+    # validate, extract and cut into chunks, in a child process: sandbox.read is those three steps
     got = run.sandbox.read(task) if run.options.isolate else read(task)
     if isinstance(got, Rejected):
         # Where the file broke its reader before the hash was known, the plan's hash settles it.
@@ -240,7 +250,7 @@ def _index_file(run: _Run, step: Step, part: Scope) -> Outcome:
         return _not_embedded(run, step, row, run.embedder_lost)
     try:
         got_vectors = _embed(run, step.source, chunks)
-    except EmbedderUnavailable as error:
+    except (EmbedderUnavailable, EmbeddingRefused) as error:
         run.embedder_lost = error.message
         return _not_embedded(run, step, row, error.message)
     row = _described(row, document, chunks, got_vectors.failures)
@@ -328,12 +338,13 @@ def _not_embedded(run: _Run, step: Step, row: LedgerRow, why: str) -> Outcome:
         "reason": reason,
         "pipeline_version": row.pipeline_version,
     }
-    _in_transaction(run.database, run.collection, lambda c: execute(c, "file_failed", values) >= 0)
+    _in_transaction(run.database, run.collection, lambda c: execute(c, "file_failed", values) == 1)
     return Outcome("!", step.source, FileStatus.FAILED, reason=reason)
 
 
 def _in_transaction(database: Database, collection: Collection, work: Callable[[Conn], bool]) -> bool:
-    """Run `work` in one transaction; again when Postgres broke a tie between two writers against us."""
+    """Run `work` in one transaction; again when Postgres chose it as the loser among writers of the same rows (a
+    unique violation is two runs choosing the canonical copy of one passage)."""
     for _ in range(TRIES - 1):
         with (
             suppress(pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation),

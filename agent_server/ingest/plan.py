@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +58,18 @@ def look(path: Path, source: str) -> Found:
     if path.is_symlink():
         return Found(source, path, "", 0, "a symbolic link: links are not followed")
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return Found(source, path, "", 0, "not a regular file")  # opening a FIFO would wait for ever
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Found(source, path, digest, path.stat().st_size)
     except OSError as error:
         return Found(source, path, "", 0, f"cannot be read: {error.strerror}")
+
+
+def name_taken(root: str) -> str:
+    """Why a file with the name of another root's file is not indexed, and what to do."""
+    return f"the name belongs to a file of root {root!r}; ingest a folder above both, or use another collection"
 
 
 def make_plan(
@@ -108,7 +116,7 @@ def _step(
     ledger: Mapping[str, LedgerRow],
 ) -> Step:
     if row is not None and row.root != root and row.status != FileStatus.REMOVED:
-        return Step("skip", file.source, file, row, f"the name belongs to a file of root {row.root!r}")
+        return Step("skip", file.source, file, row, name_taken(row.root))
     if file.problem:
         return Step("skip", file.source, file, row, file.problem)
     if row is not None and row.status in SETTLED:

@@ -41,6 +41,13 @@ def scope(connection: Conn, given: Path, pipeline_version: str, retry: frozenset
     return Scope(root, root_path, tuple(steps))
 
 
+def _holds_files_of(connection: Conn, root: str, folder: Path) -> bool:
+    """Whether any file of a root that is not where it was stands in `folder`: then it has moved here. Another folder
+    of the same name would take its place, and its files would be removed."""
+    rows = store.read_ledger(connection).values()
+    return any((folder / row.source).exists() for row in rows if row.root == root)
+
+
 def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
     """The recorded root that holds `path`; a new one is recorded otherwise, or one that has moved."""
     known = {row["root"]: Path(row["path"]) for row in fetch_all(connection, "root_list")}
@@ -49,7 +56,7 @@ def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
             return root, root_path
     folder = path if path.is_dir() else path.parent
     name = folder.name or "root"
-    if name in known and known[name].exists():
+    if name in known and (known[name].exists() or not _holds_files_of(connection, name, folder)):
         name = next(f"{name}-{n}" for n in range(2, len(known) + 3) if f"{name}-{n}" not in known)
     execute(connection, "root_upsert", {"root": name, "path": str(folder)})
     return name, folder

@@ -3,6 +3,7 @@
 The child holds the bytes and the text; what comes back are chunks and the facts of the file.
 """
 
+import ctypes
 import multiprocessing
 import multiprocessing.connection
 import signal
@@ -17,6 +18,7 @@ from agent_server.ingest.extract import extract
 from agent_server.ingest.validate import read_source
 from agent_server.models import Chunk, Document, FileStatus, Rejected, SourceFile
 
+_PR_SET_PDEATHSIG = 1
 MEMORY_BYTES = 4 * 1024**3  # of address space; libraries map much that they never touch
 
 
@@ -123,6 +125,9 @@ class Sandbox:
 
 def _serve(pipe: multiprocessing.connection.Connection, work: Callable[[Task], ReadFile | Rejected]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    with suppress(AttributeError, OSError):  # Linux alone can do it
+        # Killed with the parent: a bomb would go on computing for nobody.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415  absent on Windows
 

@@ -18,6 +18,10 @@ from agent_server.models import Chunk, FileStatus
 LOCK_SLOTS = 1024
 
 
+class NameTaken(Exception):
+    """A source belongs to a file of another root, named by the first argument."""
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
     """What `files` says of one source."""
@@ -71,7 +75,7 @@ def replace_file(
 
     `vectors` is (n, d) in the order of `chunks`; a row of NaN means that this passage has no vector. The caller
     owns the transaction: all of it becomes visible at once, or nothing. False, and nothing done, when another run
-    has stored this very version meanwhile.
+    has stored this very version meanwhile. Raises NameTaken when the source has come to be a file of another root.
     """
     new_hashes = [passage_hash(c.text) for c in chunks]
     with_lock = {"collection": collection.name, "source": row.source}
@@ -79,6 +83,8 @@ def replace_file(
     there = fetch_one(connection, "file_get", {"source": row.source})
     if there is not None and _is_same(there, row):
         return False
+    if there is not None and there["root"] != row.root and there["status"] != FileStatus.REMOVED:
+        raise NameTaken(there["root"])
     old_hashes = {r["passage_hash"] for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
     touched = sorted({*new_hashes, *map(bytes, old_hashes)})
     execute(connection, "file_lock", {**with_lock, "passages": _slots(touched)})
@@ -105,8 +111,12 @@ def replace_file(
 
 def rename_file(
     connection: Conn, collection: Collection, old: LedgerRow, source: str, root: str, authority: float
-) -> None:
-    """Give a file and its passages another name; nothing is embedded."""
+) -> bool:
+    """Give a file and its passages another name; nothing is embedded.
+
+    False, and nothing done, when the plan is out of date: the old name holds another version or nothing, or the new
+    one has a file by now.
+    """
     execute(
         connection,
         "file_lock",
@@ -117,12 +127,18 @@ def rename_file(
         "file_lock",
         {"collection": collection.name, "source": max(old.source, source), "passages": []},
     )
-    stale = fetch_one(connection, "file_get", {"source": source})
-    if stale is not None:  # the row of a file that stood there before and holds nothing any more
-        execute(connection, "file_forget", {"source": source})
+    here = fetch_one(connection, "file_get", {"source": old.source})
+    if here is None or (here["sha256"], here["status"]) != (old.sha256, str(old.status)):
+        return False
+    there = fetch_one(connection, "file_get", {"source": source})
+    if there is not None:
+        if there["status"] != FileStatus.REMOVED:
+            return False
+        execute(connection, "file_forget", {"source": source})  # of a file that stood there once
     values = {"source": old.source, "new_source": source, "root": root, "authority": authority}
     execute(connection, "file_rename", values)
     set_authority(connection, collection, source, authority)
+    return True
 
 
 def set_authority(connection: Conn, collection: Collection, source: str, authority: float) -> int:

@@ -13,8 +13,9 @@ from agent_server.models import Degraded
 from agent_server.retrieval.lexical import NO_QUERY, LexicalQuery, fetch_terms, plan
 from agent_server.retrieval.weigh import Candidate
 
-#: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank.
-CODE_WEIGHT = 2.0
+#: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank, times the share
+#: of the question that the code makes up: all of it in "NW-4021", little in a sentence that mentions a year.
+CODE_WEIGHT = 3.0
 #: Without a valid HNSW index (first load, rebuild) vectors are compared one by one, for no longer than this.
 EXACT_SCAN_TIMEOUT_S = 2.0
 
@@ -101,7 +102,7 @@ def variables(run: Run) -> dict[str, Any]:
         "fusion_weight": weight,
         "ranker": options.lexical_ranker or collection.lexical_ranker,
         "authority_weight": authority,
-        "code_weight": CODE_WEIGHT,
+        "code_weight": CODE_WEIGHT * run.lexical.code_share,
         "excluded": list(run.excluded),
         "dense_before": run.dense_before,
         "lexical_before": run.lexical_before,

@@ -8,6 +8,7 @@ terms that can reach it (the idea of MaxScore, Turtle and Flood, 1995, in tsquer
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,11 @@ class LexicalQuery:
     phases: int = 1
     #: the question's identifiers, as far as they are rare in the collection; '' without any
     codes: str = ""
+    code_share: float = 0.0  #: share of the question's weight that these identifiers have
+
+
+class _TooMany(Exception):
+    """A long question has more combinations than are worth spelling out."""
 
 
 EMPTY_BM25 = "{}/1000000000"
@@ -96,23 +102,27 @@ def plan(terms: Sequence[Term], probe: Callable[[str, str], float | None]) -> Le
     """
     if not terms:
         return NO_QUERY
-    bm25, codes = query_vector(terms), codes_of(terms)
+    bm25, (codes, share) = query_vector(terms), codes_of(terms)
     if sum(t.ndoc for t in terms) <= BUDGET_PASSAGES:
-        return LexicalQuery(tuple(terms), any_of(terms), bm25, 1, codes)
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 1, codes, share)
     first, rest = first_phase(terms)
     threshold = probe(first, bm25)
     if threshold is None:
         # Fewer passages than asked for: everything that holds any term may belong to the answer.
-        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2, codes)
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2, codes, share)
     if not rest:
-        return LexicalQuery(tuple(terms), first, bm25, 1, codes)
-    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2, codes)
+        return LexicalQuery(tuple(terms), first, bm25, 1, codes, share)
+    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2, codes, share)
 
 
-def codes_of(terms: Sequence[Term]) -> str:
-    """Passages that hold an identifier of the question, '' when it has none that is known and rare."""
+def codes_of(terms: Sequence[Term]) -> tuple[str, float]:
+    """Passages that hold an identifier of the question, and the share of the question's weight that those have.
+
+    ('', 0) when there is none that is known and rare.
+    """
     rare = [t for t in terms if t.is_code and t.known and t.ndoc <= max(MAX_CODE_PASSAGES, t.total * MAX_CODE_SHARE)]
-    return any_of(rare)
+    known = sum(t.weight for t in terms if t.known)
+    return (any_of(rare), sum(t.weight for t in rare) / known) if rare and known > 0 else ("", 0.0)
 
 
 def first_phase(terms: Sequence[Term]) -> tuple[str, tuple[Term, ...]]:
@@ -161,14 +171,20 @@ def combinations(terms: Sequence[Term], threshold: float) -> str:
     for i in range(len(strongest) - 1, -1, -1):
         remaining[i] = remaining[i + 1] + strongest[i].bound
 
+    spent = 0
+
     def alternatives(start: int, need: float, depth: int) -> list[str] | None:
-        """Ways to reach `need` with terms from `start` on; None when anything will do."""
+        """Ways to reach `need` with terms from `start` on; None when anything will do. Raises _TooMany."""
+        nonlocal spent
         if need <= 0 or depth == 0:
             return None
         out: list[str] = []
         for k in range(start, len(strongest)):
             if remaining[k] < need:
                 break
+            spent += 1
+            if spent > MAX_ALTERNATIVES:
+                raise _TooMany
             further = alternatives(k + 1, need - strongest[k].bound, depth - 1)
             name = quote_lexeme(strongest[k].lexeme)
             if further is None:
@@ -178,9 +194,11 @@ def combinations(terms: Sequence[Term], threshold: float) -> str:
         return out
 
     for depth in range(MAX_DEPTH, 0, -1):
-        found = alternatives(0, threshold, depth)
-        if found and sum(part.count("'") for part in found) <= 2 * MAX_ALTERNATIVES:
-            return " | ".join(found)
+        spent = 0
+        with suppress(_TooMany):
+            found = alternatives(0, threshold, depth)
+            if found:
+                return " | ".join(found)
     return any_of(terms)
 
 

@@ -5,6 +5,7 @@ An arm that cannot run makes the answer degraded, never an empty list: the resul
 """
 
 import time
+import unicodedata
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -108,7 +109,10 @@ def _search(
 
 def _checked(query: str, options: SearchOptions) -> str:
     """The question without control characters; raises InvalidArgument when it cannot be searched for."""
-    cleaned = "".join(c for c in query if c.isprintable() or c in "\n\t ").strip()
+    # Spaces of every kind part words; what has no width at all (a soft hyphen) does not.
+    cleaned = "".join(
+        c if c.isprintable() or c == "\n" else "" if unicodedata.category(c) == "Cf" else " " for c in query
+    ).strip()
     if not cleaned:
         raise InvalidArgument("query", "is blank; expected a question or some words")
     if len(cleaned) > options.max_query_chars:

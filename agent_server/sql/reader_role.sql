@@ -4,4 +4,6 @@
 SELECT format('CREATE ROLE %I LOGIN NOINHERIT NOCREATEDB NOCREATEROLE', :'role'::text)
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role'::text)
 UNION ALL
+SELECT format('ALTER ROLE %I RESET ALL', :'role'::text)
+UNION ALL
 SELECT format('ALTER ROLE %I LOGIN PASSWORD %L', :'role'::text, :'password'::text)

@@ -359,3 +359,61 @@ def test_file_names_that_are_no_utf8_are_stored_readably_and_found_again(
     assert _marks(sync())[r"caf\xe9.txt"] == "="
     odd.unlink()
     assert _marks(sync())[r"caf\xe9.txt"] == "-"
+
+
+def test_a_fifo_and_a_socket_in_the_folder_are_listed_and_never_waited_for(sync: Sync, folder: Path) -> None:
+    os.mkfifo(folder / "pipe.md")
+    outcome = sync().not_indexed[0]
+    assert (outcome.source, outcome.reason) == ("pipe.md", "not a regular file")
+
+
+def test_two_folders_with_the_same_name_in_them_keep_the_first_and_say_so_of_the_second(
+    database: Database, sync: Sync, folder: Path, tmp_path: Path, hash_embedder: HashEmbedder
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.md").write_text("# Impostor\n\nThe impostor speaks.\n")
+    report = ingest(database, "DOCS", [folder, other], hash_embedder, IngestOptions(bank=folder, isolate=False))
+    assert "belongs to a file of root 'docs'" in report.not_indexed[0].reason
+    assert not search(database, "DOCS", "impostor", None).passages
+    assert search(database, "DOCS", "ferry", None).passages[0].source == "a.md"
+
+
+def test_another_folder_of_the_same_name_is_another_root(
+    database: Database, sync: Sync, folder: Path, tmp_path: Path
+) -> None:
+    sync()
+    away = tmp_path / "away"
+    folder.rename(away)
+    stranger = tmp_path / "x" / "docs"
+    stranger.mkdir(parents=True)
+    (stranger / "two.md").write_text("# Two\n\nText.\n")
+    assert _marks(sync(stranger)) == {"two.md": "+"}
+    assert search(database, "DOCS", "ferry", None).passages
+
+
+def test_runs_at_once_after_renames_lose_nothing(database: Database, sync: Sync, folder: Path) -> None:
+    for n in range(24):
+        (folder / f"n{n:02}.md").write_text(f"# File {n}\n\nBerth {n} is free and belongs to pier {n * 3}.\n")
+    sync()
+    for n in range(0, 24, 2):
+        (folder / f"n{n:02}.md").rename(folder / f"moved{n:02}.md")
+    gate = threading.Barrier(4)
+    faults: list[BaseException] = []
+
+    def run() -> None:
+        gate.wait()
+        try:
+            sync()
+        except BaseException as error:  # noqa: BLE001  reported below
+            faults.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    live = {row[0] for row in _rows(database, "SELECT DISTINCT source FROM chunks")}
+    assert live == {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    assert set(_marks(sync()).values()) == {"="}

@@ -132,3 +132,22 @@ def test_two_phases_rank_like_all_passages_for_questions_of_any_words(
             pruned += query.tsquery != everything
     assert compared == 120
     assert pruned > 40
+
+
+def test_a_very_long_question_is_planned_in_bounded_steps() -> None:
+    terms = [_term(f"w{n}", 500 + n, 1.0 + n % 7) for n in range(600)]
+    query = combinations(terms, threshold=(lexical.K1 + 1) * 30)
+    assert query == lexical.any_of(terms) or query.count("'") <= 2 * lexical.MAX_ALTERNATIVES * lexical.MAX_DEPTH
+
+
+def test_codes_are_the_rare_identifiers_that_the_collection_knows() -> None:
+    terms = [
+        Term("#nw4021", 1, 3, 1, 4.0, True, 1000),
+        Term("#unseen1", 1, 1, 2, 6.0, False, 1000),
+        Term("#in2024", 1, 400, 3, 1.0, True, 1000),
+        Term("mean", 1, 90, 4, 2.0, True, 1000),
+    ]
+    query, share = lexical.codes_of(terms)
+    assert query == "'#nw4021'"
+    assert share == pytest.approx(4 / 7)
+    assert lexical.codes_of(terms[1:]) == ("", 0.0)

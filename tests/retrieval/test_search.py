@@ -204,6 +204,22 @@ def test_a_question_that_nothing_can_answer_says_why(database: Database) -> None
     assert "the dense arm did not run" in found
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\r", "\x00", "\t"])
+def test_spaces_of_every_kind_part_the_words_of_a_question(database: Database, space: str) -> None:
+    fill(database, "SPACES", [File("a.txt", ["The escape ladder is named Jacob."])])
+    assert search(database, "SPACES", f"escape{space}named", None).passages
+
+
+def test_a_code_alone_brings_the_passages_that_hold_it_before_its_neighbours(database: Database) -> None:
+    holders = [File(f"h{n}.txt", [f"Section {n} of the manual mentions NW-4021 among other things."]) for n in range(3)]
+    others = [File(f"o{n}.txt", [f"Code NW-{4100 + n} and code NW-{4200 + n}: decisions."]) for n in range(20)]
+    fill(database, "HOLD", [*others, *holders])
+    for query in ("NW-4021", "nw 4021", "what is code NW4021"):
+        found = [p.source for p in search(database, "HOLD", query, HashEmbedder()).passages[:3]]
+        assert sum(source.startswith("h") for source in found) >= 2, (query, found)
+        assert found[0].startswith("h")
+
+
 @pytest.mark.parametrize("query", ["", "  \n\t", "\x00\x00"])
 def test_a_blank_question_is_refused_by_name(database: Database, query: str) -> None:
     with pytest.raises(InvalidArgument, match="query"):

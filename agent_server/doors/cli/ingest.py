@@ -48,6 +48,7 @@ def ingest(
             bank=settings.bank,
             batch_size=settings.embed_batch_size,
             max_file_bytes=settings.max_file_bytes,
+            extract_timeout_s=settings.extract_timeout_s,
             dry_run=dry_run,
             passwords=tuple(password or ()),
         )

@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _run(arguments, as_json=as_json)
     except KeyboardInterrupt:
+        print("interrupted: what was finished stays; the same command goes on from there", file=sys.stderr)  # noqa: T201
         code = INTERRUPTED
     except BrokenPipeError:
         code = output.BROKEN_PIPE

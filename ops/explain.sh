@@ -16,7 +16,10 @@ question=$2
 read -r -a kb <<<"${KB:-kb}"
 sql=$(cd "$(dirname "$0")/.." && pwd)/agent_server/sql/hybrid.sql
 
-result=$("${kb[@]}" search --json --top-k 6 -- "$collection" "$question")
+if ! result=$("${kb[@]}" search --json --top-k 6 -- "$collection" "$question" 2>/dev/null); then
+    "${kb[@]}" search -- "$collection" "$question" >/dev/null # says in words what is wrong
+    exit 1
+fi
 trace=$(sed -n 's/^  "trace_id": "\([0-9a-f-]*\)".*/\1/p' <<<"$result")
 
 {

@@ -96,8 +96,8 @@ def render(result: SearchResult) -> str:
 
 def _passage(passage: Passage) -> str:
     where = [output.style(output.clean(passage.chunk_id), "bold")]
-    if passage.heading:
-        where.append(output.clean(" > ".join(passage.heading)))
+    if passage.context:
+        where.append(output.clean(passage.context))
     if passage.page is not None:
         where.append(f"page {passage.page}")
     found = [f"score {passage.score:.3f}", found_by(passage)]

@@ -48,7 +48,8 @@ def test_a_question_is_explained_with_its_own_variables(
 def test_an_unknown_collection_ends_it_with_the_error(bank: Kb, settings: Settings, tmp_path: Path) -> None:
     done = _explain(settings, tmp_path, "NOPE", "x")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "unknown_collection" in done.stderr
+    assert done.stderr.startswith("error: no collection is called 'NOPE'")
+    assert "hint: Known: FINANCE." in done.stderr
 
 
 def test_without_a_question_it_says_how_it_is_used(settings: Settings, tmp_path: Path) -> None:

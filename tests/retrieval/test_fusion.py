@@ -139,3 +139,17 @@ def test_the_same_text_scores_1(database: Database) -> None:
     vector = str(embedder.embed_query("mooring fees are due in spring").tolist())
     rows = _run(database, made, vector=vector)
     assert float(rows["a"]["dense_score"]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_passages_that_hold_a_code_of_the_question_get_a_third_rank(database: Database, collection: Collection) -> None:
+    # p5 and p6 hold the code; by BM25 p5 comes first of the two.
+    rows = _run(database, collection, codes="'#p5x0' | '#p6x0'", code_weight=0.5)
+    greatest = 2 / 61 + 0.5 / 61
+    assert float(rows["p5"]["score"]) == pytest.approx((1 / 65 + 1 / 62 + 0.5 / 61) / greatest)
+    assert float(rows["p6"]["score"]) == pytest.approx((1 / 66 + 1 / 63 + 0.5 / 62) / greatest)
+    assert float(rows["p4"]["score"]) == pytest.approx((1 / 64 + 1 / 61) / greatest)
+
+
+def test_ranks_of_a_later_round_go_on_behind_the_earlier_ones(database: Database, collection: Collection) -> None:
+    rows = _run(database, collection, dense_before=100, lexical_before=40)
+    assert (rows["p1"]["dense_rank"], rows["p4"]["lexical_rank"]) == (101, 41)

@@ -30,7 +30,7 @@ def chat(state: State, body: dict[str, Any], connection: socket.socket, send: Ca
         raise Refused(400, f'"{name}" does not support chat')
     tools = body.get("tools") or []
     if tools and "tools" not in model.capabilities:
-        raise Refused(400, f"registry.ollama.ai/library/{model.name} does not support tools")
+        raise Refused(400, f"{model.name} does not support tools")
     if body.get("think") and "thinking" not in model.capabilities:
         raise Refused(400, f'"{name}" does not support thinking')
     messages = body.get("messages") or []

@@ -29,10 +29,12 @@ UNION ALL SELECT '', count(*) FROM chunks WHERE canonical ORDER BY 1
 """
 
 
-def _write(folder: Path) -> None:
+def _write(folder: Path, version: int) -> None:
+    """All files anew, so that each run has all of them to do."""
     for n in range(FILES):
         parts = "\n\n".join(
-            f"## Part {n}.{k}\n\nBerth {n * 7 + k} belongs to pier {k}. {'Rope. ' * 40}" for k in range(3)
+            f"## Part {n}.{k}\n\nBerth {n * 7 + k} belongs to pier {k} since {version}. {'Rope. ' * 40}"
+            for k in range(3)
         )
         (folder / f"file-{n:03}.md").write_text(f"# File {n}\n\n{SHARED}\n\n{parts}\n")
 
@@ -47,7 +49,6 @@ def test_a_bank_killed_twenty_times_equals_an_undisturbed_one(
 ) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
-    _write(folder)
     rng = random.Random(20)
     with OllamaDouble() as double:
         environ = {**os.environ, **environment(settings), "KB_EMBEDDER": "ollama", "KB_OLLAMA_URL": double.url}
@@ -60,7 +61,8 @@ def test_a_bank_killed_twenty_times_equals_an_undisturbed_one(
         run("collection", "create", "KILLED")
         run("collection", "create", "CALM")
         killed = 0
-        for _ in range(KILLS):
+        for version in range(KILLS):
+            _write(folder, version)
             process = subprocess.Popen(
                 [*kb, "ingest", "KILLED", str(folder)],
                 env=environ,
@@ -69,7 +71,7 @@ def test_a_bank_killed_twenty_times_equals_an_undisturbed_one(
                 stderr=subprocess.DEVNULL,
             )
             try:
-                process.wait(timeout=rng.uniform(0.5, 1.6))
+                process.wait(timeout=rng.uniform(0.5, 1.4))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

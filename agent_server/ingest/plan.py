@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent_server.ingest import authority
 from agent_server.ingest.store import LedgerRow
 from agent_server.models import FileStatus
 
@@ -40,15 +41,15 @@ class Step:
 
 
 def walk(folder: Path) -> list[Path]:
-    """Files below `folder` in a fixed order; hidden files and editors' backups are not documents. Links are listed,
-    not followed."""
+    """Files below `folder` in a fixed order. Hidden files, editors' backups and the authority rules are no documents;
+    links are listed, not followed."""
     out: list[Path] = []
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         linked = [f for f in folders if (Path(here) / f).is_symlink()]
         folders[:] = [f for f in folders if f not in linked]
         for name in sorted([*names, *linked]):
-            if not name.startswith((".", "~$")) and not name.endswith("~"):
+            if not name.startswith((".", "~$")) and not name.endswith("~") and name != authority.FILE_NAME:
                 out.append(Path(here) / name)
     return out
 

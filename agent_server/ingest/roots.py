@@ -42,10 +42,14 @@ def scope(connection: Conn, given: Path, pipeline_version: str, retry: frozenset
 
 
 def _holds_files_of(connection: Conn, root: str, folder: Path) -> bool:
-    """Whether any file of a root that is not where it was stands in `folder`: then it has moved here. Another folder
-    of the same name would take its place, and its files would be removed."""
-    rows = store.read_ledger(connection).values()
-    return any((folder / row.source).exists() for row in rows if row.root == root)
+    """Whether at least half of a root's files stand in `folder`: then it is that root, moved here or checked out a
+    second time. Any other folder of the same name would have the root's files removed."""
+    sources = [
+        row.source
+        for row in store.read_ledger(connection).values()
+        if row.root == root and row.status != FileStatus.REMOVED
+    ]
+    return 2 * sum((folder / source).exists() for source in sources) >= max(1, len(sources))
 
 
 def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
@@ -56,7 +60,7 @@ def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
             return root, root_path
     folder = path if path.is_dir() else path.parent
     name = folder.name or "root"
-    if name in known and (known[name].exists() or not _holds_files_of(connection, name, folder)):
+    if name in known and not _holds_files_of(connection, name, folder):
         name = next(f"{name}-{n}" for n in range(2, len(known) + 3) if f"{name}-{n}" not in known)
     execute(connection, "root_upsert", {"root": name, "path": str(folder)})
     return name, folder

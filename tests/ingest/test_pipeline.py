@@ -1,6 +1,7 @@
 """The write path against a real Postgres: the collection holds what the folder holds, and says what became of each."""
 
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,26 @@ def sync(database: Database, hash_embedder: HashEmbedder, folder: Path) -> Sync:
         )
 
     return run
+
+
+def _at_once(sync: Sync, count: int) -> None:
+    """So many runs of the same sync, started together; none may fail."""
+    faults: list[BaseException] = []
+    gate = threading.Barrier(count)
+
+    def run() -> None:
+        gate.wait()
+        try:
+            sync()
+        except BaseException as error:  # noqa: BLE001  reported below
+            faults.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
 
 
 def _marks(report: IngestReport) -> dict[str, str]:
@@ -239,7 +260,9 @@ def test_changed_authority_rules_reach_unchanged_files(database: Database, sync:
     (folder / "source_authority.json").write_text(
         '{"tiers": {"top": 1.0}, "rules": [{"source": "b.txt", "tier": "top"}]}'
     )
-    assert _marks(sync())["b.txt"] == "="
+    marks = _marks(sync())
+    assert marks["b.txt"] == "="
+    assert "source_authority.json" not in marks
     assert search(database, "DOCS", "lighthouse", None).passages[0].authority == 1.0
 
 
@@ -284,22 +307,7 @@ def test_two_runs_at_once_leave_what_one_run_leaves(database: Database, sync: Sy
     expected = _state(database)
     remove(database, "DOCS", [row[0] for row in _rows(database, "SELECT source FROM files")])  # type: ignore[misc]
     assert _state(database) == []
-    faults: list[BaseException] = []
-    gate = threading.Barrier(3)
-
-    def run() -> None:
-        gate.wait()
-        try:
-            sync()
-        except BaseException as error:  # noqa: BLE001  reported below
-            faults.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert faults == []
+    _at_once(sync, 3)
     assert _state(database) == expected
 
 
@@ -379,6 +387,17 @@ def test_two_folders_with_the_same_name_in_them_keep_the_first_and_say_so_of_the
     assert search(database, "DOCS", "ferry", None).passages[0].source == "a.md"
 
 
+def test_a_second_checkout_of_a_folder_is_the_same_root(
+    database: Database, sync: Sync, folder: Path, tmp_path: Path
+) -> None:
+    sync()
+    second = tmp_path / "second" / "docs"
+    shutil.copytree(folder, second)
+    (second / "b.txt").write_text("The lighthouse was sold.\n")
+    assert _marks(sync(second)) == {"a.md": "=", "b.txt": "+", "sub/c.md": "="}
+    assert _rows(database, "SELECT count(*) FROM roots") == [(1,)]
+
+
 def test_another_folder_of_the_same_name_is_another_root(
     database: Database, sync: Sync, folder: Path, tmp_path: Path
 ) -> None:
@@ -398,22 +417,7 @@ def test_runs_at_once_after_renames_lose_nothing(database: Database, sync: Sync,
     sync()
     for n in range(0, 24, 2):
         (folder / f"n{n:02}.md").rename(folder / f"moved{n:02}.md")
-    gate = threading.Barrier(4)
-    faults: list[BaseException] = []
-
-    def run() -> None:
-        gate.wait()
-        try:
-            sync()
-        except BaseException as error:  # noqa: BLE001  reported below
-            faults.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert faults == []
+    _at_once(sync, 4)
     live = {row[0] for row in _rows(database, "SELECT DISTINCT source FROM chunks")}
     assert live == {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert set(_marks(sync()).values()) == {"="}

@@ -40,6 +40,18 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class LargeText:
+    """A text file too large to be held: checked and hashed once, to be read again in windows."""
+
+    path: Path
+    source: str
+    sha256: str
+    size_bytes: int
+    media_type: str  #: text/plain or text/markdown
+    encoding: str  #: as `codecs` knows it
+
+
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """A file that will not become passages, and why."""
 

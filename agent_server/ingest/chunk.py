@@ -52,13 +52,22 @@ def _stretches(document: Document, groups: Sequence[Group]) -> dict[int, list[St
     return found
 
 
+def _start(stretch: Stretch) -> int:
+    return stretch[0]
+
+
 def _paragraphs(
     group: Group, first_block: int, stretches: dict[int, list[Stretch]], shift: int
 ) -> tuple[Paragraph, ...]:
     """What of the stretches lies in the group, offsets moved by `shift`; of two with one hash the longer."""
     best: dict[int, Paragraph] = {}
     for block in range(first_block, group.atoms[-1].block + 1):
-        for start, end, hash_ in stretches.get(block, ()):
+        inside = stretches.get(block, [])
+        # a block of megabytes has thousands of stretches: look only at those from the group's start on
+        for at in range(max(bisect_right(inside, group.start, key=_start) - 1, 0), len(inside)):
+            start, end, hash_ = inside[at]
+            if start >= group.end:
+                break
             lo, hi = max(start, group.start), min(end, group.end)
             known = best.get(hash_)
             if lo < hi and (known is None or hi - lo > known.end - known.start):

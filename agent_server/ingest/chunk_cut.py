@@ -90,7 +90,7 @@ def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return list(_split(text, start, end, iter(edges)))
 
 
-def _grapheme_edge(text: str, at: int) -> bool:
+def grapheme_edge(text: str, at: int) -> bool:
     """Whether a cut before `text[at]` leaves accents, joined emoji, skin tones and flags whole."""
     letter = text[at]
     if letter == _JOINER or text[at - 1] == _JOINER or "\U0001f3fb" <= letter <= "\U0001f3ff":
@@ -111,7 +111,7 @@ def _hard(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int
     while end - start > step:
         at = start + step
         limit = min(end, at + min(_LOOK_AHEAD, max(1, size // 4)))
-        while at < limit and not _grapheme_edge(text, at):
+        while at < limit and not grapheme_edge(text, at):
             at += 1
         if at == limit < end:
             at = start + step  # a pile of marks without an edge: nothing there to spare

@@ -135,10 +135,12 @@ def decode(data: bytes) -> str:
     almost = _almost_utf8(data)
     if almost is not None:
         return almost.removeprefix("\ufeff")
-    guess = _guess(data[:_SAMPLE_BYTES])
-    if guess is not None:
-        try:
-            return data.decode(guess)
-        except (UnicodeDecodeError, LookupError):
-            pass  # the sample was in another encoding than the rest
-    return data.decode("cp1252", "replace")
+    try:
+        return data.decode(guess_encoding(data))
+    except (UnicodeDecodeError, LookupError):
+        return data.decode("cp1252", "replace")  # the sample was in another encoding than the rest
+
+
+def guess_encoding(data: bytes) -> str:
+    """The likeliest encoding of bytes that are not UTF-8, by their beginning; Windows-1252 for want of better."""
+    return _guess(data[:_SAMPLE_BYTES]) or "cp1252"

@@ -1,7 +1,8 @@
 """Indexes and statistics around a load: what is dropped before it, and made true after it."""
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -34,6 +35,7 @@ class IndexReport:
     restated: bool
     built_hnsw: bool
     canonical: int
+    seconds: Mapping[str, float]  #: "statistics" and "dense index"
 
 
 def should_drop_hnsw(existing: int, incoming: int) -> bool:
@@ -57,21 +59,34 @@ def drop_hnsw(database: Database, collection: Collection) -> None:
         execute(connection, "hnsw_drop")
 
 
-def finish_load(database: Database, collection: Collection, *, changed_rows: int) -> IndexReport:
-    """Merge lexeme counts, restate bm25 vectors when lengths have drifted, and make sure the dense index stands.
+def finish_load(
+    database: Database,
+    collection: Collection,
+    *,
+    changed_rows: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> IndexReport:
+    """Merge lexeme counts, restate bm25 vectors when lengths have drifted, empty the text indexes' pending lists, and
+    make sure the dense index stands.
 
     Safe to call after a run that changed nothing, and after one that was killed: what is missing is made good.
     """
+    started = clock()
     with database.owner(collection.schema_name) as connection:
         execute(connection, "lexemes_lock", {"collection": collection.name})
         if execute(connection, "lexemes_merge") and not changed_rows:
             changed_rows = 1  # a run before this one was killed after its last file
         execute(connection, "lexemes_prune")
     restated = _restate_if_drifted(database, collection, changed_rows)
+    with database.owner(collection.schema_name) as connection:
+        execute(connection, "pending_flush")
+    counted = clock()
     built = _past_deadlocks(lambda: _ensure_hnsw(database, collection))
+    built_at = clock()
     if changed_rows:
         _past_deadlocks(lambda: _analyze(database, collection))
-    return IndexReport(restated, built, count_chunks(database, collection))
+    seconds = {"statistics": counted - started + clock() - built_at, "dense index": built_at - counted}
+    return IndexReport(restated, built, count_chunks(database, collection), seconds)
 
 
 def _analyze(database: Database, collection: Collection) -> None:

@@ -22,6 +22,7 @@ from agent_server.errors import EmbedderUnavailable
 from agent_server.ingest import rebuild
 from agent_server.ingest import vectors as vectors_by_content
 from agent_server.ingest.pipeline import pipeline_version
+from agent_server.ingest.prepare import passage_text
 from agent_server.ingest.rebuild import LONGEST_PAUSE_S, Pause
 from agent_server.ingest.report import without_vector
 
@@ -182,7 +183,7 @@ def _fill(run: _Run) -> None:
 
 def _fill_rows(run: _Run, rows: list[dict[str, Any]]) -> tuple[int, int]:
     """How many of these passages got their vector, and how many could have."""
-    texts = [vectors_by_content.passage_text(r["context"], r["text"]) for r in rows]
+    texts = [passage_text(r["context"], r["text"]) for r in rows]
     try:
         got = vectors_by_content.vectors_for(run.database, run.target, run.embedder, texts, batch_size=run.batch_size)
     except EmbedderUnavailable as error:

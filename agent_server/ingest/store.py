@@ -1,6 +1,5 @@
 """Rows of one file: old passages out, new ones in, copies folded, ledger row written, in one transaction."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,12 +9,13 @@ from agent_server.catalog import Collection
 from agent_server.db import Conn, execute, fetch_all, fetch_one
 from agent_server.embedding import Vectors
 from agent_server.errors import ContractMismatch
-from agent_server.ingest.paragraphs import passage_hash
+from agent_server.ingest.prepare import prepare
+from agent_server.ingest.spool import EmbeddedPart
 from agent_server.ingest.vectors import vector_texts
-from agent_server.lexemes import LexicalText, label_lexemes, lexical_text
 from agent_server.models import Chunk, FileStatus
 
 LOCK_SLOTS = 1024
+FOLD_PASSAGES = 5_000  #: in one statement
 
 
 class NameTaken(Exception):
@@ -71,13 +71,20 @@ def replace_file(
     *,
     retired: bool = False,
 ) -> bool:
-    """Make the collection hold exactly `chunks` for `row.source`, and say so in the ledger.
+    """`replace_parts` for passages that are at hand: `vectors` is (n, d) in the order of `chunks`."""
+    parts = [EmbeddedPart(prepare(chunks), vectors)] if chunks else []
+    return replace_parts(connection, collection, row, parts, retired=retired)
 
-    `vectors` is (n, d) in the order of `chunks`; a row of NaN means that this passage has no vector. The caller
-    owns the transaction: all of it becomes visible at once, or nothing. False, and nothing done, when another run
-    has stored this very version meanwhile. Raises NameTaken when the source has come to be a file of another root.
+
+def replace_parts(
+    connection: Conn, collection: Collection, row: LedgerRow, parts: Iterable[EmbeddedPart], *, retired: bool = False
+) -> bool:
+    """Make the collection hold exactly the passages of `parts` for `row.source`, and say so in the ledger.
+
+    `parts` is gone through twice, one part in memory at a time. The caller owns the transaction: all of it becomes
+    visible at once, or nothing. False, and nothing done, when another run has stored this very version meanwhile.
+    Raises NameTaken when the source has come to be a file of another root.
     """
-    new_hashes = [passage_hash(c.text) for c in chunks]
     with_lock = {"collection": collection.name, "source": row.source}
     execute(connection, "file_lock", {**with_lock, "passages": []})
     there = fetch_one(connection, "file_get", {"source": row.source})
@@ -85,28 +92,32 @@ def replace_file(
         return False
     if there is not None and there["root"] != row.root and there["status"] != FileStatus.REMOVED:
         raise NameTaken(there["root"])
-    old_hashes = {r["passage_hash"] for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
-    touched = sorted({*new_hashes, *map(bytes, old_hashes)})
+    new_hashes = {h for p in parts for h in p.part.hashes}
+    old_hashes = {bytes(r["passage_hash"]) for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
+    touched = sorted(new_hashes | old_hashes)
     execute(connection, "file_lock", {**with_lock, "passages": _slots(touched)})
-    if chunks:
+    if new_hashes:
         _require_same_vectors(connection, collection)
     execute(connection, "file_upsert", _ledger_values(row))
     execute(connection, "chunk_delete", {"source": row.source})
-    if chunks:
-        values = {
-            "source": row.source,
-            "config": collection.text_search_config,
-            "avg_length": "" if collection.avg_length is None else str(collection.avg_length),
-            "retired": retired,
-            "authority": row.authority,
-            "rows": json.dumps(
-                [_chunk_row(n, c, h) for n, (c, h) in enumerate(zip(chunks, new_hashes, strict=True), 1)]
-            ),
-            "embeddings": vector_texts(vectors, len(chunks)),
-        }
-        execute(connection, "chunk_insert", values)
+    stored = sum(_insert(connection, collection, row, p, retired=retired) for p in parts)
+    if stored != row.chunk_count:
+        raise ValueError(f"{stored} passages of {row.source} were stored, {row.chunk_count} were expected")
     fold_copies(connection, touched)
     return True
+
+
+def _insert(connection: Conn, collection: Collection, row: LedgerRow, embedded: EmbeddedPart, *, retired: bool) -> int:
+    values = {
+        "source": row.source,
+        "config": collection.text_search_config,
+        "avg_length": "" if collection.avg_length is None else str(collection.avg_length),
+        "retired": retired,
+        "authority": row.authority,
+        "rows": embedded.part.rows,
+        "embeddings": vector_texts(embedded.vectors, len(embedded.part.hashes)),
+    }
+    return execute(connection, "chunk_insert", values)
 
 
 def rename_file(
@@ -153,9 +164,10 @@ def set_authority(connection: Conn, collection: Collection, source: str, authori
 
 def fold_copies(connection: Conn, hashes: Sequence[bytes]) -> None:
     """Let the best live copy stand for each of these passages, one and only one."""
-    if hashes:
-        execute(connection, "fold_unset", {"hashes": list(hashes)})
-        execute(connection, "fold_set", {"hashes": list(hashes)})
+    for at in range(0, len(hashes), FOLD_PASSAGES):
+        some = list(hashes[at : at + FOLD_PASSAGES])
+        execute(connection, "fold_unset", {"hashes": some})
+        execute(connection, "fold_set", {"hashes": some})
 
 
 def _require_same_vectors(connection: Conn, collection: Collection) -> None:
@@ -195,27 +207,4 @@ def _ledger_values(row: LedgerRow) -> dict[str, Any]:
         "reason": row.reason,
         "pipeline_version": row.pipeline_version,
         "chunk_count": row.chunk_count,
-    }
-
-
-def _chunk_row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
-    body = lexical_text(chunk.text)
-    context = lexical_text(chunk.context)
-    return {
-        "position": position,
-        "chunk_index": chunk.index,
-        "text": chunk.text,
-        "context": chunk.context,
-        "heading_path": list(chunk.heading_path),
-        "label": chunk.label,
-        "page_first": chunk.page_first,
-        "page_last": chunk.page_last,
-        "char_start": chunk.char_start,
-        "char_end": chunk.char_end,
-        "passage_hash": f"\\x{hash_.hex()}",
-        "paragraph_hashes": [p.hash for p in chunk.paragraphs],
-        "paragraph_spans": [edge for p in chunk.paragraphs for edge in (p.start, p.end)],
-        "words": body.words,
-        "context_words": context.words,
-        "extras": LexicalText("", context.extras + body.extras + label_lexemes(chunk.label)).extras_tsvector,
     }

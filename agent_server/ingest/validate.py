@@ -9,14 +9,16 @@ import hashlib
 import os
 import re
 import stat
+import sys
 from functools import cache
 from importlib import import_module, reload
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from agent_server.ingest.hygiene import decode
+from agent_server.ingest.large import survey
 from agent_server.ingest.package import holds_word
-from agent_server.models import FileStatus, Rejected, SourceFile
+from agent_server.models import FileStatus, LargeText, Rejected, SourceFile
 
 Content = Literal["text", "html", "pdf", "docx", "other"]
 
@@ -147,29 +149,19 @@ def _content(data: bytes, extension: str) -> tuple[Content, str]:
     return "other", found
 
 
-def _read(path: Path, max_bytes: int) -> bytes | tuple[FileStatus, str, int]:
-    """The bytes of a regular file, read once, or status, reason and size in bytes."""
+def open_regular(path: Path) -> BinaryIO | tuple[FileStatus, str]:
+    """A regular file for reading, or status and reason why not."""
     # Non-blocking: opening a pipe would wait for a writer for ever. No-follow: the link may be new since the check.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
     except OSError as error:
         status = FileStatus.REJECTED if error.errno == errno.ELOOP else FileStatus.FAILED
-        return status, f"cannot be opened: {error.strerror or error}", 0
-    about = os.fstat(handle)
-    if not stat.S_ISREG(about.st_mode):
+        return status, f"cannot be opened: {error.strerror or error}"
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        return FileStatus.REJECTED, "is not a regular file", 0
-    with os.fdopen(handle, "rb") as stream:
-        if about.st_size > max_bytes:
-            return FileStatus.TOO_LARGE, _over(about.st_size, max_bytes), about.st_size
-        try:
-            data = stream.read(max_bytes + 1)
-        except OSError as error:
-            return FileStatus.FAILED, f"cannot be read: {error.strerror or error}", about.st_size
-    if len(data) > max_bytes:  # it grew after the look at its size
-        return FileStatus.TOO_LARGE, _over(len(data), max_bytes), len(data)
-    return data
+        return FileStatus.REJECTED, "is not a regular file"
+    return os.fdopen(handle, "rb")
 
 
 def _has_link(path: Path, root: Path) -> bool:
@@ -190,11 +182,14 @@ def _over(size: int, limit: int) -> str:
     return f"has {size} bytes, at most {limit} are read"
 
 
-def read_source(path: Path, root: Path, *, max_bytes: int) -> SourceFile | Rejected:
+def read_source(
+    path: Path, root: Path, *, max_bytes: int, hold_bytes: int = sys.maxsize
+) -> SourceFile | LargeText | Rejected:
     """Read `path`, a file below `root`, once, and say what it is, or why it is not taken. Sizes in bytes.
 
-    Never raises for what a file is or says: what cannot be opened now is `failed`, links and what lies outside of
-    `root` are `rejected`, nothing but blanks is `empty`, more than `max_bytes` is `too_large`.
+    Plain text and Markdown of more than `hold_bytes` come back as LargeText, without the bytes. Never raises for what
+    a file is or says: what cannot be opened now is `failed`, links and what lies outside of `root` are `rejected`,
+    nothing but blanks is `empty`, more than `max_bytes` is `too_large`. Raises OSError when reading breaks off.
     """
     source = source_name(path, root)
     try:
@@ -208,11 +203,32 @@ def read_source(path: Path, root: Path, *, max_bytes: int) -> SourceFile | Rejec
     if not real.is_relative_to(real_root):
         return Rejected(source, FileStatus.REJECTED, "lies outside of its root folder")
     source = source_name(real, real_root)
-    data = _read(real, max_bytes)
-    if isinstance(data, tuple):
-        status, reason, size = data
-        return Rejected(source, status, reason, size_bytes=size)
+    opened = open_regular(real)
+    if isinstance(opened, tuple):
+        return Rejected(source, *opened)
+    with opened as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > max_bytes:
+            return Rejected(source, FileStatus.TOO_LARGE, _over(size, max_bytes), size_bytes=size)
+        if size > hold_bytes:
+            media_type = _large_text_type(real, stream.read(_MAGIC_BYTES))
+            stream.seek(0)
+            if media_type is not None:
+                digest, encoding = survey(stream)
+                return LargeText(real, source, digest, size, media_type, encoding)
+        data = stream.read(max_bytes + 1)
+    if len(data) > max_bytes:  # it grew after the look at its size
+        return Rejected(source, FileStatus.TOO_LARGE, _over(len(data), max_bytes), size_bytes=len(data))
     return _judge(real, source, data)
+
+
+def _large_text_type(path: Path, head: bytes) -> str | None:
+    """What a file that begins with `head` is, if that can be read in windows."""
+    extension = _extension(path)
+    media_type = _READ_AS.get((extension, "text"))
+    if media_type not in (_PLAIN, _MARKDOWN) or _content(head, extension)[0] != "text":
+        return None
+    return media_type
 
 
 def _judge(path: Path, source: str, data: bytes) -> SourceFile | Rejected:

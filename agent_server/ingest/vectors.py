@@ -21,11 +21,6 @@ class Got:
     reused: int  #: texts whose vector was known
 
 
-def passage_text(context: str, text: str) -> str:
-    """What is embedded for a passage."""
-    return f"{context}\n\n{text}"
-
-
 def vectors_for(
     database: Database,
     collection: Collection,

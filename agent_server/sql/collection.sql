@@ -65,10 +65,13 @@ CREATE UNIQUE INDEX chunks_chunk_id ON :"schema".chunks (chunk_id);
 CREATE UNIQUE INDEX chunks_canonical ON :"schema".chunks (passage_hash) WHERE canonical;
 -- Finds the copies of a passage, best first, to choose the one that stands for them and to list the others.
 CREATE INDEX chunks_copies ON :"schema".chunks (passage_hash, authority DESC, source, chunk_index);
--- Lexical candidates. No pending list: a search right after a load must not pay for it.
-CREATE INDEX chunks_tsv ON :"schema".chunks USING gin (tsv) WITH (fastupdate = off) WHERE canonical;
+-- Finds live copies that another row stands for: a filter may leave them and not that row.
+CREATE INDEX chunks_others ON :"schema".chunks (passage_hash) WHERE NOT canonical AND NOT retired;
+-- Lexical candidates. The pending list makes insertion 1.7 times as fast; it is kept short, and a load empties it at
+-- its end (pending_flush.sql), so that only searches during a load read through it.
+CREATE INDEX chunks_tsv ON :"schema".chunks USING gin (tsv) WITH (gin_pending_list_limit = 1024) WHERE canonical;
 -- Finds passages that share a paragraph, to fold near copies.
-CREATE INDEX chunks_paragraphs ON :"schema".chunks USING gin (paragraph_hashes) WITH (fastupdate = off)
+CREATE INDEX chunks_paragraphs ON :"schema".chunks USING gin (paragraph_hashes) WITH (gin_pending_list_limit = 1024)
     WHERE NOT retired;
 -- Dense candidates: hnsw_create.sql, after the first load.
 

@@ -12,7 +12,8 @@ import pytest
 from agent_server.catalog import create_collection
 from agent_server.db import Database
 from agent_server.errors import ContractMismatch, InvalidArgument
-from agent_server.ingest.pipeline import IngestOptions, ingest, remove
+from agent_server.ingest.pipeline import ingest, remove
+from agent_server.ingest.steps import IngestOptions
 from agent_server.ingest.report import IngestReport
 from agent_server.retrieval.search import search
 from tests.hash_embedder import HashEmbedder
@@ -40,6 +41,16 @@ def sync(database: Database, hash_embedder: HashEmbedder, folder: Path) -> Sync:
         )
 
     return run
+
+
+def _counted(database: Database, counters: str) -> list[tuple[object, ...]]:
+    """The statistics when all sessions have ended, and so have reported theirs."""
+    database.close()
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with database.owner_autocommit() as connection:
+        while connection.execute(others).fetchone() != (0,):
+            pass
+    return _rows(database, counters)
 
 
 def _at_once(sync: Sync, count: int) -> None:
@@ -95,15 +106,11 @@ def test_a_second_run_writes_no_row_and_embeds_nothing(
     )
     before = _rows(database, versions)
     hash_embedder.calls.clear()
-    with database.owner() as connection:
-        connection.execute("SELECT pg_stat_force_next_flush()")
-    writes = _rows(database, counters)
+    writes = _counted(database, counters)
     assert _marks(sync()) == {"a.md": "=", "b.txt": "=", "sub/c.md": "="}
     assert hash_embedder.calls == []
     assert _rows(database, versions) == before
-    with database.owner() as connection:
-        connection.execute("SELECT pg_stat_force_next_flush()")
-    assert _rows(database, counters) == writes
+    assert _counted(database, counters) == writes
 
 
 def test_one_changed_line_embeds_that_passage_alone_and_the_old_text_is_gone(

@@ -16,7 +16,8 @@ from agent_server.db import Conn, Database
 from agent_server.embedding import Embedded
 from agent_server.errors import CollectionBusy, ContractMismatch, EmbedderUnavailable, InvalidArgument
 from agent_server.ingest import rebuild
-from agent_server.ingest.pipeline import IngestOptions, ingest
+from agent_server.ingest.pipeline import ingest
+from agent_server.ingest.steps import IngestOptions
 from agent_server.ingest.reembed import abort, reembed
 from agent_server.ingest.report import IngestReport
 from agent_server.retrieval import search as search_module

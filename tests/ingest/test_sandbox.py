@@ -2,29 +2,32 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from agent_server.ingest.sandbox import ReadFile, Sandbox, Task, read
+from agent_server.ingest.prepare import Part
+from agent_server.ingest.reading import Finished, Opened, Read, Task, read
+from agent_server.ingest.sandbox import Sandbox
 from agent_server.models import FileStatus, Rejected
 
 
 def _task(folder: Path, name: str = "a.md") -> Task:
-    return Task(folder / name, folder, name, 10**6, 800, 100)
+    return Task(folder / name, folder, name, 10**7, 800, 100)
 
 
-def _die(task: Task) -> Rejected:
+def _die(task: Task) -> Iterator[Read]:
+    yield next(read(task))
     os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError(task)
 
 
-def _hang(task: Task) -> Rejected:
+def _hang(task: Task) -> Iterator[Read]:
+    yield next(read(task))
     signal.pause()
-    raise AssertionError(task)
 
 
-def _die_of_b(task: Task) -> ReadFile | Rejected:
+def _die_of_b(task: Task) -> Iterator[Read]:
     return _die(task) if task.source == "b.md" else read(task)
 
 
@@ -35,29 +38,44 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_chunks_come_back_from_the_child_without_the_bytes(folder: Path) -> None:
+def test_passages_come_back_from_the_child_as_they_would_be_read_here(folder: Path) -> None:
     with Sandbox(30) as sandbox:
-        got = sandbox.read(_task(folder))
-        assert got == read(_task(folder))
-    assert isinstance(got, ReadFile)
-    assert got.file.data == b""
-    assert [c.text for c in got.chunks] == ["# Ferry\n\nIt leaves at noon."]
+        got = list(sandbox.read(_task(folder)))
+    assert got == list(read(_task(folder)))
+    opened, part, finished = got
+    assert isinstance(opened, Opened)
+    assert opened.sha256
+    assert isinstance(part, Part)
+    assert part.texts == ("Ferry\n\n# Ferry\n\nIt leaves at noon.",)
+    assert isinstance(finished, Finished)
+    assert (finished.document.title, finished.document.text) == ("Ferry", "")
 
 
 def test_a_file_that_kills_its_reader_is_damaged_and_the_next_one_is_read(folder: Path) -> None:
     with Sandbox(30, _die_of_b) as sandbox:
-        broken = sandbox.read(_task(folder, "b.md"))
+        *_, broken = sandbox.read(_task(folder, "b.md"))
         assert isinstance(broken, Rejected)
         assert broken.status == FileStatus.DAMAGED
         assert "died of it" in broken.reason
-        assert isinstance(sandbox.read(_task(folder)), ReadFile)
+        assert broken.sha256
+        assert isinstance(list(sandbox.read(_task(folder)))[-1], Finished)
 
 
 def test_a_file_that_takes_too_long_is_given_up(folder: Path) -> None:
-    with Sandbox(0.2, _hang) as sandbox:
-        slow = sandbox.read(_task(folder))
+    with Sandbox(0.5, _hang) as sandbox:
+        *_, slow = sandbox.read(_task(folder))
     assert isinstance(slow, Rejected)
-    assert (slow.status, slow.reason) == (FileStatus.TOO_LARGE, "took longer than 0.2 s to read")
+    assert (slow.status, slow.reason) == (FileStatus.TOO_LARGE, "took longer than 0.5 s to read")
+
+
+def test_a_reading_that_is_given_up_leaves_nothing_for_the_next_one(folder: Path) -> None:
+    (folder / "long.md").write_text("# Long\n\n" + "A sentence of some words. " * 60_000)
+    with Sandbox(30) as sandbox:
+        stream = sandbox.read(_task(folder, "long.md"))
+        assert isinstance(next(stream), Opened)
+        assert isinstance(next(stream), Part)
+        stream.close()  # type: ignore[attr-defined]
+        assert list(sandbox.read(_task(folder))) == list(read(_task(folder)))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +93,8 @@ def test_what_a_parser_throws_becomes_a_status(
     def throw(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("agent_server.ingest.sandbox.extract", throw)
-    got = read(_task(folder))
+    monkeypatch.setattr("agent_server.ingest.reading.extract", throw)
+    *_, got = read(_task(folder))
     assert isinstance(got, Rejected)
     assert str(got.status) == status
     assert got.sha256
@@ -84,7 +102,7 @@ def test_what_a_parser_throws_becomes_a_status(
 
 def test_no_child_is_left_behind(folder: Path) -> None:
     sandbox = Sandbox(30)
-    sandbox.read(_task(folder))
+    list(sandbox.read(_task(folder)))
     process = sandbox._process
     assert process is not None
     pid = process.pid

@@ -41,13 +41,15 @@ def ingest(
     + indexed, = unchanged, ~ renamed, - removed, ! not indexed. Exit code 3 when some files were not indexed.
     """
     from agent_server.ingest import pipeline  # noqa: PLC0415  readers of all formats
+    from agent_server.ingest.steps import IngestOptions  # noqa: PLC0415
 
     with context.opened() as (settings, database):
         context.collection_called(database, name)  # before a model is loaded
-        options = pipeline.IngestOptions(
+        options = IngestOptions(
             bank=settings.bank,
             batch_size=settings.embed_batch_size,
             max_file_bytes=settings.max_file_bytes,
+            workers=settings.ingest_workers,
             extract_timeout_s=settings.extract_timeout_s,
             dry_run=dry_run,
             passwords=tuple(password or ()),

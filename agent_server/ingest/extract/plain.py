@@ -1,6 +1,7 @@
 """Plain text: blocks by blank lines, headings by their looks."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -102,11 +103,12 @@ class _Reader:
         title = " ".join(" ".join(line.text for line in titles or lines).split())
         self.found.append((Span("heading", lines[0].start, lines[-1].end, 1, title), heading))
 
-    def read(self) -> list[Span]:
+    def read(self, earlier: list[LineHeading]) -> list[Span]:
         index = 0
         while index < len(self.groups):
             index += self._group(index)
-        for (span, _), level in zip(self.found, levels([heading for _, heading in self.found]), strict=True):
+        own = [heading for _, heading in self.found]
+        for (span, _), level in zip(self.found, levels([*earlier, *own])[len(earlier) :], strict=True):
             self.bodies.append(Span("heading", span.start, span.end, level, span.title))
         return self.bodies
 
@@ -189,15 +191,29 @@ class _Reader:
         return False
 
 
-def extract_plain(file: SourceFile) -> Document | Rejected:
+def _one_of_a_kind(seen: Iterable[LineHeading], found: Iterable[LineHeading]) -> list[LineHeading]:
+    """Of `found` the first of each rank that `seen` lacks: levels follow from the order in which ranks appear."""
+    known = {heading.rank for heading in seen}
+    new: dict[str, LineHeading] = {}
+    for heading in found:
+        if heading.rank not in known:
+            new.setdefault(heading.rank, heading)
+    return list(new.values())
+
+
+def extract_plain(file: SourceFile, earlier: list[LineHeading] | None = None) -> Document | Rejected:
     """Plain text as it is, with blocks and with the headings that can be told by their looks.
+
+    `earlier` are headings of the same text before this piece of it, one of a kind; new kinds are added to it.
 
     The title is the heading that stands above all others, if there is one; a line "Date: YYYY-MM-DD" among the first
     ones is the document's date.
     """
     text, notes = clean(decode(file.data))
     reader = _Reader(text)
-    spans = reader.read()
+    seen = [] if earlier is None else earlier
+    spans = reader.read(seen)
+    seen += _one_of_a_kind(seen, (heading for _, heading in reader.found))
     top = [span.title for span in spans if span.kind == "heading" and span.level == 1]
     found = _DATE_LINE.search("\n".join(text.split("\n")[:_HEAD_LINES]))
     return make_document(

@@ -1,0 +1,170 @@
+"""How fast files become rows, and in how much memory: the whole write path with an embedder that costs nearly nothing.
+
+    python ops/bench/ingest.py [--megabytes 64] [--large-megabytes 200] [--workers 2]
+
+Makes a folder of Markdown files of about 100 kB and, with --large-megabytes, one large text file beside them; ingests
+it twice into a private server, once as a first load and once more after every file has changed; prints passages a
+second with the dense index timed apart, the greatest memory of the ingesting process and of its reading children, and
+how the time per megabyte grows with the size of a file. Texts are made words, vectors are made: nothing here says
+anything about quality.
+"""
+
+import argparse
+import random
+import resource
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from agent_server import catalog
+from agent_server.db import Database, migrate
+from agent_server.embedding import Embedded, EmbedderIdentity, Vectors
+from agent_server.ingest.pipeline import ingest
+from agent_server.ingest.report import IngestReport
+from agent_server.ingest.steps import IngestOptions
+from agent_server.postgres import EmbeddedServer
+
+FILE_BYTES = 100_000
+DIMENSIONS = 384
+
+
+class MadeEmbedder:
+    """Unit vectors from a table, by the length of the text."""
+
+    def __init__(self) -> None:
+        table = np.random.default_rng(5).normal(size=(997, DIMENSIONS)).astype(np.float32)
+        self._table: Vectors = table / np.linalg.norm(table, axis=1, keepdims=True)
+
+    def identity(self) -> EmbedderIdentity:
+        return EmbedderIdentity("local", "made", "0", DIMENSIONS, "", "", 8192)
+
+    def embed_passages(self, texts: Sequence[str]) -> Embedded:
+        return Embedded(vectors=self._table[[len(t) % len(self._table) for t in texts]], failures={})
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._table[len(text) % len(self._table)]
+        return vector
+
+    def close(self) -> None: ...
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--megabytes", type=int, default=32)
+    parser.add_argument("--large-megabytes", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
+    home.chmod(0o755)
+    server = EmbeddedServer(home)
+    try:
+        server.start()
+        with Database(server.dsn, b"bench") as database:
+            migrate(database)
+            measure(database, home / "docs", options.megabytes, options.large_megabytes, options.workers)
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def measure(database: Database, folder: Path, megabytes: int, large_megabytes: int, workers: int) -> None:
+    folder.mkdir()
+    for n in range(megabytes * 1_000_000 // FILE_BYTES):
+        write(folder / f"file-{n:05}.md", FILE_BYTES, seed=n, heading="## ")
+    catalog.create_collection(database, "MANY", MadeEmbedder().identity())
+    show(f"{megabytes} MB in files of {FILE_BYTES // 1000} kB, first load", run(database, "MANY", folder, workers))
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace(" Made ", " Remade "))
+    show("the same, every passage changed", run(database, "MANY", folder, workers))
+    if not large_megabytes:
+        return
+    catalog.create_collection(database, "LARGE", MadeEmbedder().identity())
+    for size in (large_megabytes // 4, large_megabytes):
+        path = folder.parent / f"large-{size}.txt"
+        write(path, size * 1_000_000, seed=size, heading="SECTION ")
+        report, seconds = show(f"one text of {size} MB", run(database, "LARGE", path, workers))
+        print(f"  {seconds / size:.3f} s a megabyte, {sum(o.chunks for o in report.outcomes)} passages")
+        path.unlink()
+
+
+def run(database: Database, name: str, path: Path, workers: int) -> tuple[IngestReport, float, int]:
+    """The report, seconds without the dense index, and the greatest memory of process and children together."""
+    with watched_memory() as peak:
+        report = ingest(database, name, [path], MadeEmbedder(), IngestOptions(batch_size=512, workers=workers))
+    return report, report.seconds["files"] + report.seconds["statistics"], peak[0]
+
+
+def show(what: str, ran: tuple[IngestReport, float, int]) -> tuple[IngestReport, float]:
+    report, seconds, peak = ran
+    stored = sum(o.chunks for o in report.outcomes if o.mark == "+")
+    print(
+        f"{what}: {stored} passages in {seconds:.1f} s = {stored / seconds:.0f} a second "
+        f"(files {report.seconds['files']:.1f} s, statistics {report.seconds['statistics']:.1f} s; "
+        f"dense index {report.seconds['dense index']:.1f} s apart); memory {peak // 2**20} MB",
+        flush=True,
+    )
+    return report, seconds
+
+
+@contextmanager
+def watched_memory() -> Iterator[list[int]]:
+    """The greatest sum of resident bytes of this process and its children, looked at ten times a second (Linux)."""
+    peak, done = [0], threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.1):
+            peak[0] = max(peak[0], sum(resident_bytes(pid) for pid in family()))
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+
+
+def family() -> list[str]:
+    children = [p.read_text().split() for p in Path("/proc/self/task").glob("*/children")]
+    return ["self", *(pid for pids in children for pid in pids if "postgres" not in command(pid))]
+
+
+def command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return "postgres"
+
+
+def resident_bytes(pid: str) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0  # gone meanwhile
+
+
+def write(path: Path, size_bytes: int, *, seed: int, heading: str) -> None:
+    """A text of made sentences with a natural frequency curve, numbered so that no two passages are equal."""
+    rng = random.Random(seed)
+    words = [f"{rng.choice(('Made', 'bay', 'quay', 'rope', 'tide'))}{n}" for n in range(20_000)]
+    weights = [1 / (n + 1) for n in range(len(words))]
+    pool = [" ".join(rng.choices(words, weights, k=12)) for _ in range(2_000)]
+    written = 0
+    with path.open("w") as file:
+        for n in range(size_bytes):
+            text = f"{heading}{n}\n\n" if n % 40 == 0 else ""
+            text += f"Item {n} of {path.stem} is Made here. " + ". ".join(rng.choices(pool, k=4)) + ".\n\n"
+            file.write(text)
+            written += len(text)
+            if written >= size_bytes:
+                return
+
+
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ WINDOW_CHARS = 1_000_000
 _BLOCK_BYTES = 1024 * 1024
 _SAMPLE_BYTES = 64 * 1024
 _LOOK_BACK = 2_000  #: characters searched for a space where there is no line end, and for the edge of a grapheme
+_FENCE_CHARS = 200  #: of a fence's first line that are repeated, shorter than half a window
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -86,10 +87,11 @@ def cut_plain(text: str, size: int) -> Cut:
     at = max(text.rfind(gap, size // 2, size) for gap in ("\n\n", "\n\r\n"))
     if at < 0:
         at = text.rfind("\n", size // 2, size)
+    least = max(size // 2, size - _LOOK_BACK)
     if at < 0:
-        at = max(text.rfind(space, size - _LOOK_BACK, size) for space in (" ", "\t", "\r"))
+        at = max(text.rfind(space, least, size) for space in (" ", "\t", "\r"))
     if at < 0:
-        at = next((n for n in range(size, size - _LOOK_BACK, -1) if grapheme_edge(text, n)), size)
+        at = next((n for n in range(size, least, -1) if grapheme_edge(text, n)), size)
     return Cut(at)
 
 
@@ -108,4 +110,4 @@ def cut_markdown(text: str, size: int) -> Cut:
     if best > 0:
         return Cut(best)
     at = cut_plain(text, size).at
-    return Cut(at, f"\n{mark}", opening.rstrip("\n")) if mark else Cut(at)
+    return Cut(at, f"\n{mark}", opening[: min(_FENCE_CHARS, size // 4)].rstrip("\n")) if mark else Cut(at)

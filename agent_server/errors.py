@@ -107,6 +107,10 @@ class ReaderLoginFailed(ServiceError):
     code = "reader_login_failed"
 
 
+class SandboxNotStarted(ServiceError):
+    code = "sandbox_not_started"
+
+
 class EmbedderUnavailable(ServiceError):
     code = "embedder_unavailable"
 

@@ -11,10 +11,13 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from agent_server.errors import SandboxNotStarted
 from agent_server.ingest.reading import Finished, Opened, Read, Task, read, rejected
 from agent_server.models import FileStatus, Rejected
 
 _PR_SET_PDEATHSIG = 1
+_READY = "ready"
+START_TIMEOUT_S = 60.0
 MEMORY_BYTES = 4 * 1024**3  # of address space; libraries map much that they never touch
 
 
@@ -34,12 +37,12 @@ class Sandbox:
         self.close()
 
     def read(self, task: Task) -> Iterator[Read]:
-        """What `reading.read` yields for `task`; ends with `too_large` when a step takes longer than the time limit,
-        with `damaged` when the child dies of it."""
+        """What `reading.read` yields for `task`; ends with `too_large` when a step takes longer than the time limit, with
+        `damaged` when the child dies of it. Raises SandboxNotStarted."""
+        pipe = self._started()
         opened: Opened | None = None
         ended = False
         try:
-            pipe = self._started()
             pipe.send(task)
             while not ended:
                 if not pipe.poll(self.timeout_s):
@@ -86,11 +89,26 @@ class Sandbox:
             # spawn: a fork would copy locks that database and embedder threads hold
             context = multiprocessing.get_context("spawn")
             ours, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
-            self._process.start()
+            process = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
+            process.start()
             theirs.close()
-            self._pipe = ours
+            self._process, self._pipe = process, ours
+            self._require_ready(ours)
         return self._pipe
+
+    def _require_ready(self, pipe: multiprocessing.connection.Connection) -> None:
+        """Raise SandboxNotStarted unless the child is there: what keeps it from starting is no file's fault."""
+        try:
+            ready = pipe.poll(START_TIMEOUT_S) and pipe.recv() == _READY
+        except (EOFError, ConnectionResetError):
+            ready = False
+        if not ready:
+            code = self._exit_code()
+            self.close()
+            raise SandboxNotStarted(
+                f"the process that reads files did not start (exit code {code})",
+                hint="A script that ingests must do so below `if __name__ == '__main__':`; else look at the memory left.",
+            )
 
 
 def _serve(pipe: multiprocessing.connection.Connection, work: Callable[[Task], Iterator[Read]]) -> None:
@@ -104,6 +122,7 @@ def _serve(pipe: multiprocessing.connection.Connection, work: Callable[[Task], I
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+        pipe.send(_READY)
         while True:
             for got in work(pipe.recv()):
                 pipe.send(got)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_server.errors import SandboxNotStarted
 from agent_server.ingest.prepare import Part
 from agent_server.ingest.reading import Finished, Opened, Read, Task, read
 from agent_server.ingest.sandbox import Sandbox
@@ -25,6 +26,10 @@ def _die(task: Task) -> Iterator[Read]:
 def _hang(task: Task) -> Iterator[Read]:
     yield next(read(task))
     signal.pause()
+
+
+def _die_at_once(*_: object) -> None:
+    os._exit(7)
 
 
 def _die_of_b(task: Task) -> Iterator[Read]:
@@ -98,6 +103,14 @@ def test_what_a_parser_throws_becomes_a_status(
     assert isinstance(got, Rejected)
     assert str(got.status) == status
     assert got.sha256
+
+
+def test_a_child_that_dies_while_it_starts_is_an_error_of_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_server.ingest.sandbox._serve", _die_at_once)
+    with Sandbox(30) as sandbox, pytest.raises(SandboxNotStarted, match="exit code 7"):
+        list(sandbox.read(_task(folder)))
 
 
 def test_no_child_is_left_behind(folder: Path) -> None:

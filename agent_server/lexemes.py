@@ -22,6 +22,16 @@ _SPACELESS = re.compile(
 )
 _TOKEN = re.compile(r"\w+(?:[-./@_:]\w+|(?<=[\d)])\(\w{1,5}\))*")
 _SIGNED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z](?:\+\+|#)|\.[A-Za-z]{2,10})(?![\w#+])")
+# A code at the start of a line, behind the marks of rows, items, quotes and headings, with nothing but its own signs up
+# to a cell's or a term's end: a line of running text may start with a code by chance.
+_ENTRY = re.compile(
+    r"""^[ \t>]*(?:[|*+•#-]+[ \t]*|\d{1,3}[.)][ \t]+)?[*_`"']*
+        (?P<code>[^\W\d_]{1,6}[ -]?\d\w*(?:[-./]\w+|\(\w{1,5}\))*)
+        [*_`"']*(?:[ \t]*(?:[|:=–—]|$)|[ \t]+-[ \t]|[ \t]{2,}|\t)""",
+    re.MULTILINE | re.VERBOSE,
+)
+_BARE_NUMBER = re.compile(r"\W*(\d{3,9})\W*")
+_NUMBER_OF_CODE = re.compile(r"[^\W\d_]+(\d{3,9})")
 _COMPONENT = re.compile(r"\d+|[^\W\d_]+")
 _LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 # Between parts of words. A dot between digits stays: 4.2 is one number to Postgres, and to people.
@@ -88,7 +98,9 @@ def lexical_text(text: str, *, question: bool = False) -> LexicalText:
     folded = fold(text)
     extras = list(_identifiers(folded, question=question))
     if question:
-        extras += [f"#={form[1:]}" for form in _identifiers(folded, question=False)]
+        extras += dict.fromkeys(f"#={form[1:]}" for form in (*_identifiers(folded, question=False), *extras))
+        if number := _BARE_NUMBER.fullmatch(folded):
+            extras.append(f"#={number[1]}")
     if _SPACELESS.search(folded):
         for run in _SPACELESS.findall(folded):
             extras.extend(f"~{pair}" for pair in _bigrams(run))
@@ -100,6 +112,21 @@ def lexical_text(text: str, *, question: bool = False) -> LexicalText:
 def label_lexemes(label: str) -> tuple[str, ...]:
     """Lexemes of a passage's own number ("Article 17", "§ 8.4"): those that stand under it, not those that cite it."""
     return tuple(f"#={code[1:]}" for code in _identifiers(fold(label), question=True))
+
+
+def entry_lexemes(text: str) -> tuple[str, ...]:
+    """Lexemes of codes that `text` has entries for: at the start of a row, an item, a heading or a definition.
+
+    Like `label_lexemes` they set the passage that says what a code is apart from those that mention it. A code's number
+    is one too ("4021"): asked for alone, it stands for the code.
+    """
+    out: list[str] = []
+    for match in _ENTRY.finditer(fold(text)):
+        code = _code_forms(match["code"].lower())[-1]
+        out.append(f"#={code}"[:MAX_IDENTIFIER_CHARS])
+        if number := _NUMBER_OF_CODE.fullmatch(code):
+            out.append(f"#={number[1]}")
+    return tuple(dict.fromkeys(out))
 
 
 def quote_lexeme(lexeme: str) -> str:

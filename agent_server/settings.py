@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     )
     statement_timeout_s: float = Field(10.0, gt=0, description="Longest a search statement may run in Postgres.")
     max_file_bytes: int = Field(256 * 1024 * 1024, ge=1024, description="Files larger than this are too_large.")
-    extract_timeout_s: float = Field(120.0, gt=0, description="Longest a file (or a window of a large text) may take to be read and cut.")
+    extract_timeout_s: float = Field(120.0, gt=0, description="Longest a file, or a window of a large text, may take.")
     ingest_workers: int = Field(2, ge=1, le=16, description="Files read and stored at once; one embeds at a time.")
     max_query_chars: int = Field(4000, ge=100, le=100_000, description="Longest question accepted.")
 

@@ -1,7 +1,10 @@
 """Puts passages into a collection without files, for tests of the read path."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
 
 from agent_server.catalog import Collection, create_collection, get_collection
 from agent_server.db import Database, execute
@@ -19,6 +22,10 @@ class File:
     passages: Sequence[str]
     authority: float = 0.0
     retired: bool = False
+    heading: str = ""
+    media_type: str = "text/plain"
+    dated: date | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 def chunk(n: int, text: str, context: str = "") -> Chunk:
@@ -67,20 +74,22 @@ def fill(
 def put(database: Database, collection: Collection, file: File, embedder: HashEmbedder | None = None) -> None:
     """Replace one file's passages."""
     embedder = embedder or HashEmbedder()
-    chunks = [chunk(n, text) for n, text in enumerate(file.passages)]
+    chunks = [chunk(n, text, file.heading) for n, text in enumerate(file.passages)]
     vectors = embedder.embed_passages([c.text for c in chunks]).vectors if chunks else None
     row = store.LedgerRow(
         source=file.source,
         root="r",
         sha256=str(hash(tuple(file.passages))),
         size_bytes=1,
-        media_type="text/plain",
+        media_type=file.media_type,
         status=FileStatus.INDEXED if chunks else FileStatus.REMOVED,
         reason="",
         pipeline_version="test",
         chunk_count=len(chunks),
         title=file.source,
         authority=file.authority,
+        dated=file.dated,
+        metadata=json.dumps(file.metadata),
     )
     with database.owner(collection.schema_name) as connection:
         store.replace_file(connection, collection, row, chunks, vectors, retired=file.retired)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_server.lexemes import LexicalText, fold, label_lexemes, lexical_text, quote_lexeme
+from agent_server.lexemes import LexicalText, entry_lexemes, fold, label_lexemes, lexical_text, quote_lexeme
 
 
 @pytest.mark.parametrize("spelling", ["NW-4021", "NW 4021", "NW4021"])
@@ -46,6 +46,30 @@ def test_a_question_asks_for_the_whole_identifier_and_for_passages_that_bear_its
 )
 def test_a_passage_bears_its_own_number(label: str, lexemes: tuple[str, ...]) -> None:
     assert label_lexemes(label) == lexemes
+
+
+@pytest.mark.parametrize(
+    ("text", "lexemes"),
+    [
+        ("| NW-4021 | R | Income too low |", ("#=nw4021", "#=4021")),
+        ("| Code | Meaning |\n|---|---|\n| E-19 | Hot |\n| `DVC-418` | Not seen |", ("#=e19", "#=dvc418", "#=418")),
+        ("### HV-117\nValuation missing", ("#=hv117", "#=117")),
+        ("- **CB 27**: three late payments", ("#=cb27",)),
+        ("NW4021 – income too low", ("#=nw4021", "#=4021")),
+        ("RC-515   Account closed", ("#=rc515", "#=515")),
+        ("NW-4021\n    Income too low", ("#=nw4021", "#=4021")),
+        ("Refused with NW-4021 | see HV-117.", ()),
+        ("is named on Form\nTRN-1. The school", ()),
+        ("2024-01-31 | a day\n1,100 | an amount\n30 days: a period", ()),
+    ],
+)
+def test_a_code_at_the_start_of_a_row_an_item_or_a_heading_is_an_entry(text: str, lexemes: tuple[str, ...]) -> None:
+    assert entry_lexemes(text) == lexemes
+
+
+def test_a_number_alone_asks_for_the_code_that_it_is_the_number_of_and_in_a_sentence_it_does_not() -> None:
+    assert lexical_text(" 4021?", question=True).extras == ("#=4021",)
+    assert "#=4021" not in lexical_text("a loan of 4021 dollars", question=True).extras
 
 
 def test_a_name_with_a_number_is_an_identifier_where_a_capital_says_so() -> None:

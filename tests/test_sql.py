@@ -1,5 +1,6 @@
 """The `.sql` files: psql's variables become psycopg's, and every statement fits the schema."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,40 @@ def test_the_same_value_twice_is_one_numbered_parameter() -> None:
 def test_an_integer_variable_takes_nothing_but_integers() -> None:
     with pytest.raises(TypeError, match="must be an integer"):
         _parsed("SELECT halfvec(:width)").query(width="3); DROP TABLE x; --")  # type: ignore[arg-type]
+
+
+def test_optional_parts_are_there_when_their_variable_is_given() -> None:
+    inner = "  \\if :{?b}\n, :'b'::int\n  \\else\n, 0\n  \\endif\n"
+    text = "SELECT 1\n\\if :{?a}\n, :'a'::int\n" + inner + "\\else\n, -1\n\\endif\n"
+
+    def lines(*given: str) -> str:
+        return sql.parse("test", Path("test.sql"), text, given).numbered().replace("\n", "")
+
+    assert lines() == lines("b") == "SELECT 1, -1"
+    assert lines("a") == "SELECT 1, $1::int, 0"
+    assert lines("a", "b", "other") == "SELECT 1, $1::int, $2::int"
+
+
+@pytest.mark.parametrize("text", ["\\if :{?a}\n", "\\endif\n", "\\else\n", "\\i other.sql\n", "\\if true\n\\endif\n"])
+def test_any_other_line_of_psqls_is_an_error_that_names_file_and_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r"test\.sql"):
+        _parsed("SELECT 1\n" + text)
+
+
+def test_the_optional_parts_of_a_file_are_chosen_by_what_is_given() -> None:
+    assert "exclude" not in sql.load("hybrid").values
+    assert "exclude" in sql.load("hybrid", given=["exclude", "filtered", "unknown"]).values
+    assert sql.load("hybrid", given=["unknown"]) is sql.load("hybrid")
+
+
+@pytest.mark.parametrize("flags", [set(), {"of_files"}, {"exact"}, {"of_files", "exact"}, {"copies", "of_files"}])
+@pytest.mark.parametrize("name", ["hybrid", "lexical_probe", "filter_count"])
+def test_filtered_statement_is_planned_by_postgres(name: str, flags: set[str], planning_database: Database) -> None:
+    text = sql.load(name).path.read_text(encoding="utf-8")
+    conditions = set(re.findall(r"\\if :\{\?(\w+)\}", text)) - {"of_files", "exact", "copies"}
+    with planning_database.owner("kb_plans") as connection:
+        statement = sql.load(name, given=conditions | flags).numbered()
+        connection.execute(psycopg_sql.SQL("EXPLAIN (GENERIC_PLAN) " + statement))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent_server import globs
 from agent_server.errors import SettingsError
 
 FILE_NAME = "source_authority.json"
@@ -77,18 +78,4 @@ def _read(path: Path) -> AuthorityRules:
 
 @cache
 def _glob(pattern: str) -> re.Pattern[str]:
-    """`**` crosses folders, `*` and `?` do not."""
-    out = ""
-    for part in re.split(r"(\*\*/?|\*|\?)", pattern):
-        match part:
-            case "**/":
-                out += "(?:.*/)?"
-            case "**":
-                out += ".*"
-            case "*":
-                out += "[^/]*"
-            case "?":
-                out += "[^/]"
-            case _:
-                out += re.escape(part)
-    return re.compile(out, re.DOTALL)
+    return re.compile(globs.expression(pattern), re.DOTALL)

@@ -37,8 +37,8 @@ class Sandbox:
         self.close()
 
     def read(self, task: Task) -> Iterator[Read]:
-        """What `reading.read` yields for `task`; ends with `too_large` when a step takes longer than the time limit, with
-        `damaged` when the child dies of it. Raises SandboxNotStarted."""
+        """What `reading.read` yields for `task`; ends with `too_large` when a step takes longer than the time limit,
+        with `damaged` when the child dies of it. Raises SandboxNotStarted."""
         pipe = self._started()
         opened: Opened | None = None
         ended = False
@@ -107,7 +107,7 @@ class Sandbox:
             self.close()
             raise SandboxNotStarted(
                 f"the process that reads files did not start (exit code {code})",
-                hint="A script that ingests must do so below `if __name__ == '__main__':`; else look at the memory left.",
+                hint="A script must ingest below `if __name__ == '__main__':`; else look at the memory left.",
             )
 
 

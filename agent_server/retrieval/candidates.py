@@ -10,14 +10,18 @@ from agent_server.embedding import Vectors
 from agent_server.errors import CollectionBusy
 from agent_server.lexemes import LexicalText
 from agent_server.models import Degraded
+from agent_server.retrieval.filters import NO_FILTERS, Filters
 from agent_server.retrieval.lexical import NO_QUERY, LexicalQuery, fetch_terms, plan
 from agent_server.retrieval.weigh import Candidate
 
 #: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank, times the share
 #: of the question that the code makes up: all of it in "NW-4021", little in a sentence that mentions a year.
 CODE_WEIGHT = 3.0
+#: What of it a passage gets that mentions a code which has an entry elsewhere (a row, a heading, a definition).
+MENTION_WEIGHT = 0.5
 #: Without a valid HNSW index (first load, rebuild) vectors are compared one by one, for no longer than this.
 EXACT_SCAN_TIMEOUT_S = 2.0
+MAX_EF_SEARCH = 1000  # pgvector's limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class SearchOptions:
     lexical_ranker: str | None = None
     rrf_k: float = 60.0
     fold_near_copies: bool = True
+    filters: Filters = NO_FILTERS
     statement_timeout_s: float = 10.0
     max_query_chars: int = 4000
 
@@ -42,12 +47,15 @@ class VectorsReplaced(CollectionBusy):
 
 @dataclass(slots=True)
 class Run:
-    """What one search has learned so far. `lexical` is the question as the lexical arm asks it."""
+    """What one search has learned so far. `lexical` is the question as the lexical arm asks it, `filters` are the
+    variables of the conditions in use; `exact` compares vectors one by one instead of asking the dense index."""
 
     collection: Collection
     options: SearchOptions
     vector: str = ""
     lexical: LexicalQuery = NO_QUERY
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    exact: bool = False
     #: paragraphs folded in earlier rounds, and how many candidates those rounds brought: ranks go on behind them
     excluded: list[int] = field(default_factory=list)
     dense_before: int = 0
@@ -66,10 +74,10 @@ def plan_lexical(connection: Conn, run: Run, text: LexicalText) -> LexicalQuery:
     """The lexical arm's query, exact for every candidate that it brings in this round."""
     terms = run.lexical.terms or fetch_terms(connection, run.collection.text_search_config, text)
     # Every candidate's rank counts in the fusion: the whole list is exact, not only what is shown.
-    depth = max(run.options.candidates, run.options.top_k)
+    depth = wanted_rows(run.options)
 
     def probe(tsquery: str, bm25: str) -> float | None:
-        values = {"tsquery": tsquery, "bm25": bm25, "depth": depth, "excluded": run.excluded}
+        values = {"tsquery": tsquery, "bm25": bm25, "depth": depth, "excluded": run.excluded, **_filtering(run)}
         row = fetch_one(connection, "lexical_probe", values)
         return None if row is None else float(row["score"])
 
@@ -77,11 +85,50 @@ def plan_lexical(connection: Conn, run: Run, text: LexicalText) -> LexicalQuery:
 
 
 def hybrid(connection: Conn, run: Run) -> list[Candidate]:
-    """This round's candidates of both arms, fused, best first."""
+    """This round's candidates of both arms, fused, best first.
+
+    Where the dense index brings fewer than asked for while more passages could be found (a filter, many deleted rows),
+    vectors are compared one by one from then on.
+    """
     rows = fetch_all(connection, "hybrid", variables(run))
+    if _starved(connection, run, rows[0]["dense_found"] if rows else 0):
+        run.exact = True
+        rows = fetch_all(connection, "hybrid", variables(run))
     for arm in ("dense", "lexical"):
         run.counts[arm] = run.counts.get(arm, 0) + (rows[0][f"{arm}_found"] if rows else 0)
     return [_candidate(row) for row in rows]
+
+
+def _starved(connection: Conn, run: Run, found: int) -> bool:
+    """Whether the dense index brought too few candidates although there are more.
+
+    Without a filter it brings as many as asked for, if they are there. With one it is one wide scan: the fitting ones
+    among the nearest rows, rank for rank, and as many as are shown and folded will do. Too few of them mean that the
+    filter follows the content and leaves what is far from the question (or that many rows were deleted).
+    """
+    if run.exact or not run.vector or not run.collection.has_hnsw:
+        return False
+    if run.filters:  # which leaves more than are searched exactly
+        return found < min(wanted_rows(run.options), keep(run.options))
+    if found >= wanted_rows(run.options) or run.excluded:  # a scan that goes on passes over what was folded
+        return False
+    row = fetch_one(connection, "searchable", {"limit": found + 1}) or {}
+    return bool(row["searchable"] > found)
+
+
+def wanted_rows(options: SearchOptions) -> int:
+    """How many candidates each arm is asked for."""
+    return max(options.candidates, options.top_k)
+
+
+def keep(options: SearchOptions) -> int:
+    """How many fused candidates come back: room for folding before the next round trip."""
+    return 3 * options.top_k + 10
+
+
+def _filtering(run: Run) -> dict[str, Any]:
+    """The variables of the filter, and the flag of exact search where that is on."""
+    return {**run.filters, "exact": "on"} if run.exact else dict(run.filters)
 
 
 def variables(run: Run) -> dict[str, Any]:
@@ -95,27 +142,33 @@ def variables(run: Run) -> dict[str, Any]:
         "tsquery": run.lexical.tsquery,
         "bm25": run.lexical.bm25,
         "codes": run.lexical.codes,
-        "candidates": max(options.candidates, options.top_k),
-        "keep": 3 * options.top_k + 10,  # room for folding before the next round trip
+        "entries": run.lexical.entries,
+        "candidates": wanted_rows(options),
+        "keep": keep(options),
         "fusion": "score" if fusion == "score" else "rrf",
         "rrf_k": options.rrf_k,
         "fusion_weight": weight,
         "ranker": options.lexical_ranker or collection.lexical_ranker,
         "authority_weight": authority,
         "code_weight": CODE_WEIGHT * run.lexical.code_share,
+        "mention_weight": MENTION_WEIGHT,
         "excluded": list(run.excluded),
         "dense_before": run.dense_before,
         "lexical_before": run.lexical_before,
+        **_filtering(run),
     }
 
 
 def session(run: Run) -> dict[str, str]:
     """Settings of the search's transaction, by their names in Postgres."""
     exact = bool(run.vector) and not run.collection.has_hnsw
+    # Under a filter an iterative scan would go on through rows that are ever farther away, and come to fitting ones of
+    # far regions before those of near ones. So one wide scan: what it brings are the nearest, or too few (`_starved`).
+    filtered = bool(run.filters)
     timeout_s = min(run.options.statement_timeout_s, EXACT_SCAN_TIMEOUT_S if exact else 1e9)
     return {
-        "hnsw.ef_search": str(min(1000, max(40, 2 * run.options.candidates))),
-        "hnsw.iterative_scan": "relaxed_order",
+        "hnsw.ef_search": str(MAX_EF_SEARCH if filtered else min(MAX_EF_SEARCH, max(40, 2 * run.options.candidates))),
+        "hnsw.iterative_scan": "off" if filtered else "relaxed_order",
         "statement_timeout": str(int(timeout_s * 1000)),
         "enable_seqscan": "off" if run.collection.has_hnsw else "on",
     }
@@ -127,6 +180,7 @@ def set_session(connection: Conn, run: Run) -> None:
     settings = session(run)
     values = {
         "ef_search": settings["hnsw.ef_search"],
+        "iterative_scan": settings["hnsw.iterative_scan"],
         "timeout_ms": settings["statement_timeout"],
         "seqscan": settings["enable_seqscan"],
     }

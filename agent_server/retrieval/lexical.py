@@ -60,6 +60,7 @@ class LexicalQuery:
     phases: int = 1
     #: the question's identifiers, as far as they are rare in the collection; '' without any
     codes: str = ""
+    entries: str = ""  #: those of them that some passage has an entry for
     code_share: float = 0.0  #: share of the question's weight that these identifiers have
 
 
@@ -102,27 +103,31 @@ def plan(terms: Sequence[Term], probe: Callable[[str, str], float | None]) -> Le
     """
     if not terms:
         return NO_QUERY
-    bm25, (codes, share) = query_vector(terms), codes_of(terms)
+    bm25, codes = query_vector(terms), codes_of(terms)
     if sum(t.ndoc for t in terms) <= BUDGET_PASSAGES:
-        return LexicalQuery(tuple(terms), any_of(terms), bm25, 1, codes, share)
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 1, *codes)
     first, rest = first_phase(terms)
     threshold = probe(first, bm25)
     if threshold is None:
         # Fewer passages than asked for: everything that holds any term may belong to the answer.
-        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2, codes, share)
+        return LexicalQuery(tuple(terms), any_of(terms), bm25, 2, *codes)
     if not rest:
-        return LexicalQuery(tuple(terms), first, bm25, 1, codes, share)
-    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2, codes, share)
+        return LexicalQuery(tuple(terms), first, bm25, 1, *codes)
+    return LexicalQuery(tuple(terms), combinations(terms, threshold - _EPSILON), bm25, 2, *codes)
 
 
-def codes_of(terms: Sequence[Term]) -> tuple[str, float]:
-    """Passages that hold an identifier of the question, and the share of the question's weight that those have.
+def codes_of(terms: Sequence[Term]) -> tuple[str, str, float]:
+    """Passages that hold an identifier of the question, those with an entry for it, and the share of the question's
+    weight that these identifiers have.
 
-    ('', 0) when there is none that is known and rare.
+    ('', '', 0) when there is none that is known and rare.
     """
     rare = [t for t in terms if t.is_code and t.known and t.ndoc <= max(MAX_CODE_PASSAGES, t.total * MAX_CODE_SHARE)]
     known = sum(t.weight for t in terms if t.known)
-    return (any_of(rare), sum(t.weight for t in rare) / known) if rare and known > 0 else ("", 0.0)
+    if not rare or known <= 0:
+        return "", "", 0.0
+    entries = any_of([t for t in rare if t.lexeme.startswith("#=")])
+    return any_of(rare), entries, sum(t.weight for t in rare) / known
 
 
 def first_phase(terms: Sequence[Term]) -> tuple[str, tuple[Term, ...]]:

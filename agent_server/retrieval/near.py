@@ -60,6 +60,9 @@ def _promote(
     if not group.hashes or head.id not in found or weigh.novelty(found[head.id], weights) > weigh.NOVELTY:
         return
     holders = near_copies(connection, group)
+    if run.filters:  # copies that the filter leaves out cannot stand for the group
+        fit = {c.id for c in group.folded}
+        holders = [h for h in holders if h["id"] in fit]
     best = next((h for h in holders if h["canonical"]), None)
     if best is None or best["authority"] <= head.authority:
         return

@@ -20,9 +20,8 @@ from agent_server.embedding import Embedder, check_contract
 from agent_server.errors import ContractMismatch, EmbedderUnavailable, EmbeddingRefused, InvalidArgument
 from agent_server.lexemes import LexicalText, lexical_text
 from agent_server.models import Degraded, Passage, SearchResult
-from agent_server.retrieval import lexical, near, trace
+from agent_server.retrieval import filters, lexical, near, trace
 from agent_server.retrieval.candidates import (
-    EXACT_SCAN_TIMEOUT_S,
     Run,
     SearchOptions,
     VectorsReplaced,
@@ -96,7 +95,7 @@ def _search(
         database,
         collection.schema_name,
         result,
-        request={"top_k": options.top_k, "fusion": fusion, "session": session(run)},
+        request=_request(run, fusion),
         terms=run.lexical.terms,
         variables=variables(run),
         candidates=run.counts,
@@ -123,6 +122,7 @@ def _checked(query: str, options: SearchOptions) -> str:
         )
     if not 1 <= options.top_k <= MAX_TOP_K:
         raise InvalidArgument("top_k", f"is {options.top_k}; expected 1 to {MAX_TOP_K}")
+    filters.checked(options.filters)
     return cleaned
 
 
@@ -158,9 +158,8 @@ def _retrieve(connection: Conn, run: Run, text: LexicalText, *, use_lexical: boo
             return _fold_and_refill(connection, run, text, use_lexical=use_lexical)
         except psycopg.errors.QueryCanceled:
             connection.execute("ROLLBACK TO SAVEPOINT arms")
-            if run.vector and not run.collection.has_hnsw and use_lexical:
-                reason = f"no HNSW index stands, and comparing all vectors took over {EXACT_SCAN_TIMEOUT_S:g} s"
-                run.degraded.append(Degraded("dense", reason))
+            if run.vector and (run.exact or not run.collection.has_hnsw) and use_lexical:
+                run.degraded.append(Degraded("dense", _too_slow(run)))
                 run.vector = ""
                 continue
             raise
@@ -178,6 +177,7 @@ def _fold_and_refill(connection: Conn, run: Run, text: LexicalText, *, use_lexic
     Each round's statement passes over them and ranks what it finds behind what earlier rounds found.
     """
     set_session(connection, run)
+    _apply_filters(connection, run)
     candidates: dict[int, Candidate] = {}
     groups: list[Group] = []
     for round_number in range(MAX_REFILLS + 1):
@@ -198,6 +198,20 @@ def _fold_and_refill(connection: Conn, run: Run, text: LexicalText, *, use_lexic
             run.counts["refills"] = round_number + 1
     run.counts["folded"] = sum(len(g.folded) for g in groups)
     return groups
+
+
+def _too_slow(run: Run) -> str:
+    limit_s = int(session(run)["statement_timeout"]) / 1000
+    why = "the filter leaves few" if run.collection.has_hnsw else "no HNSW index stands"
+    return f"{why}, and comparing their vectors one by one took over {limit_s:g} s"
+
+
+def _apply_filters(connection: Conn, run: Run) -> None:
+    """Know what the filter leaves: few passages are searched exactly."""
+    run.filters = filters.variables(connection, run.collection.text_search_config, run.options.filters)
+    if run.filters:
+        run.exact, run.counts["filter"] = filters.leaves_few(connection, run.filters)
+        set_session(connection, run)
 
 
 # -- result -----------------------------------------------------------------------------------------------------
@@ -273,15 +287,28 @@ def _why_empty(connection: Conn, run: Run) -> str:
     if not row["searched"]:
         return f"All {row['retired']} passages of {name} are retired."
     reasons = []
+    if run.filters:
+        left = filters.count_left(connection, run.filters)
+        share = f"{left or 'none'} of {row['chunks'] - row['retired']} passages"
+        reasons.append(f"the filter ({run.options.filters}) leaves {share}")
+        if not left:
+            return f"Nothing found in {name}: {reasons[0]}."
     if not run.lexical.terms:
         reasons.append("the question holds only stop words or symbols")
     elif run.counts.get("lexical", 0) == 0:
-        reasons.append(f"none of its {len(run.lexical.terms)} terms stands in the {row['searched']} passages")
+        where = "them" if run.filters else f"the {row['searched']} passages"
+        reasons.append(f"none of its {len(run.lexical.terms)} terms stands in {where}")
     if not run.vector:
         reasons.append("the dense arm did not run")
     elif not row["with_vector"]:
         reasons.append("no passage has a vector")
     return f"Nothing found in {name}: " + "; ".join(reasons or ["no passage is near the question"]) + "."
+
+
+def _request(run: Run, fusion: str) -> dict[str, Any]:
+    """What was asked, for the trace."""
+    asked = {"filters": run.options.filters.to_json()} if run.options.filters else {}
+    return {"top_k": run.options.top_k, "fusion": fusion, **asked, "session": session(run)}
 
 
 def _ms(seconds: float) -> float:

@@ -4,9 +4,13 @@ One statement (or one DDL script) a file, with a header of `-- in:`, `-- out:`, 
 psql's own: `:'name'::type` is a value, `:"name"` an identifier, `:name` a bare integer where the grammar allows
 no parameter (the width in `halfvec(:dimensions)`). As in psql, nothing is replaced inside literals, dollar-quoted
 bodies and comments.
+
+Parts that only some searches need stand between psql's own lines `\\if :{?name}`, `\\else` and `\\endif`: they are in
+the statement when the variable is given (psql: when it was set), so that a condition not asked for is not there.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +30,7 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_COMMAND = re.compile(r"\s*\\(?:(?P<word>if) :\{\?(?P<name>\w+)\}|(?P<other>else|endif))\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,12 @@ class Statement:
         return "".join(out)
 
 
-def parse(name: str, path: Path, text: str) -> Statement:
-    """Split `text` into plain stretches and variables."""
+def parse(name: str, path: Path, text: str, given: Iterable[str] = ()) -> Statement:
+    """Split `text` into plain stretches and variables, with the optional parts that the variables `given` call for.
+
+    Raises ValueError for an optional part that is not closed, or a line of psql's that is none of the three.
+    """
+    text = _chosen(name, text, frozenset(given))
     parts: list[tuple[str, str]] = []
     at = 0
     for match in _TOKENS.finditer(text):
@@ -96,8 +105,50 @@ def parse(name: str, path: Path, text: str) -> Statement:
     return Statement(name, path, tuple(p for p in parts if p[1]))
 
 
+def _chosen(name: str, text: str, given: frozenset[str]) -> str:
+    """`text` without the optional parts that `given` does not call for, and without the lines that mark them."""
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    open_parts: list[bool] = []  # one per \if around this line: whether it applies
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        if not line.lstrip().startswith("\\"):
+            if all(open_parts):
+                out.append(line)
+            continue
+        match = _COMMAND.fullmatch(line)
+        if match is None or (match["other"] and not open_parts):
+            raise ValueError(
+                f"{name}.sql:{number}: expected \\if :{{?name}}, \\else or \\endif, found {line.strip()!r}"
+            )
+        if match["word"]:
+            open_parts.append(match["name"] in given)
+        elif match["other"] == "else":
+            open_parts[-1] = not open_parts[-1]
+        else:
+            open_parts.pop()
+    if open_parts:
+        raise ValueError(f"{name}.sql: \\if without \\endif")
+    return "".join(out)
+
+
+def load(name: str, folder: Path = HERE, *, given: Iterable[str] = ()) -> Statement:
+    """The statement in `folder/name.sql`, with the optional parts that the variables `given` call for.
+
+    Read once a process for each combination that is asked for.
+    """
+    conditions = _read(folder / f"{name}.sql")[1]
+    return _load(name, folder, conditions.intersection(given) if conditions else conditions)
+
+
 @cache
-def load(name: str, folder: Path = HERE) -> Statement:
-    """The statement in `folder/name.sql`; read once a process."""
+def _read(path: Path) -> tuple[str, frozenset[str]]:
+    """The text of a file, and the variables on which optional parts of it depend."""
+    text = path.read_text(encoding="utf-8")
+    return text, frozenset(re.findall(r"^\s*\\if :\{\?(\w+)\}", text, re.MULTILINE))
+
+
+@cache
+def _load(name: str, folder: Path, given: frozenset[str]) -> Statement:
     path = folder / f"{name}.sql"
-    return parse(name, path, path.read_text(encoding="utf-8"))
+    return parse(name, path, _read(path)[0], given)

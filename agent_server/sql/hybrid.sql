@@ -10,39 +10,139 @@
 --      authority_weight, code_weight
 --      codes        the question's identifiers, '' when it has none or all are common: passages that hold one get a
 --                   third rank, as words and meaning alone would drown a code among its neighbours
+--      entries      those of them that have an entry of their own, '' when none has: its passage comes before those
+--                   that mention the code, which count mention_weight
 --      excluded     paragraph hashes of near copies found already: their passages are passed over
 --      dense_before, lexical_before   how many candidates earlier rounds brought: ranks go on behind them
+--      exact        flag: compare vectors one by one, as few passages are left or the index brought too few
+--      of a filter, each only when it is in use (filters.py): filtered, of_files (flags), sources, media_types (regular
+--      expressions), min_authority, since, until, fields (jsonpath), heading (folded), phrase, exclude
 -- out: best first, with what weigh.py needs to fold near copies
--- uses: chunks_embedding (HNSW), chunks_tsv (GIN), chunks_pkey
+-- uses: chunks_embedding (HNSW), chunks_tsv (GIN), chunks_pkey, chunks_others
 WITH
+-- The lines down to the end of "searched" are the same in lexical_probe.sql and filter_count.sql; a test compares them.
+\if :{?of_files}
+matched AS MATERIALIZED (
+    SELECT source FROM files
+    WHERE true
+\if :{?sources}
+      AND source ~ :'sources'::text
+\endif
+\if :{?min_authority}
+      AND authority >= :'min_authority'::real
+\endif
+\if :{?media_types}
+      AND media_type ~ :'media_types'::text
+\endif
+\if :{?since}
+      AND dated >= :'since'::date
+\endif
+\if :{?until}
+      AND dated <= :'until'::date
+\endif
+\if :{?fields}
+      AND metadata @@ :'fields'::jsonpath
+\endif
+),
+\endif
+searched AS NOT MATERIALIZED (
+    SELECT * FROM chunks
+    WHERE true
+\if :{?of_files}
+\if :{?exact}
+      AND source IN (SELECT source FROM matched)
+\else
+      -- Tested row by row: as a join it would take the order of the dense index away.
+      AND (source IN (SELECT source FROM matched)) IS TRUE
+\endif
+\endif
+\if :{?heading}
+      AND position(:'heading'::text IN lower(regexp_replace(normalize(array_to_string(heading_path, ' > '), NFKD),
+                                                            '[\u0300-\u036f]', '', 'g'))) > 0
+\endif
+\if :{?phrase}
+      AND tsv @@ :'phrase'::tsquery
+\endif
+\if :{?exclude}
+      AND NOT tsv @@ :'exclude'::tsquery
+\endif
+),
+\if :{?filtered}
+-- Live copies that fit where the passage that stands for them does not: the best of each takes its place.
+other_copy AS MATERIALIZED (
+    SELECT id FROM (
+        SELECT DISTINCT ON (passage_hash) id, canonical
+        FROM searched
+        WHERE NOT retired AND passage_hash IN (SELECT passage_hash FROM chunks WHERE NOT canonical AND NOT retired)
+        ORDER BY passage_hash, canonical DESC, authority DESC, source, chunk_index) AS best_copy
+    WHERE NOT canonical
+),
+\endif
+\if :{?exact}
+-- Materialised: an ORDER BY over it cannot turn to the dense index.
+measured_exactly AS MATERIALIZED (
+    SELECT id, chunk_id, embedding <=> nullif(:'vector'::text, '')::halfvec AS distance
+    FROM searched
+    WHERE canonical AND nullif(:'vector'::text, '') IS NOT NULL AND embedding IS NOT NULL
+      AND NOT paragraph_hashes && :'excluded'::bigint[]
+),
+\endif
 -- Only this shape is served by the index: bare distance, LIMIT, the vector a parameter. NULL would rank
 -- arbitrary rows.
 dense AS MATERIALIZED (
     SELECT id, :'dense_before'::integer + row_number() OVER (ORDER BY distance, chunk_id) AS rank
-    FROM (SELECT id, chunk_id, embedding <=> nullif(:'vector'::text, '')::halfvec AS distance
-          FROM chunks
-          WHERE canonical AND nullif(:'vector'::text, '') IS NOT NULL AND embedding IS NOT NULL
-            AND NOT paragraph_hashes && :'excluded'::bigint[]
-          ORDER BY embedding <=> nullif(:'vector'::text, '')::halfvec
-          LIMIT :'candidates'::integer) AS nearest
+    FROM (
+\if :{?filtered}
+        SELECT * FROM (
+        SELECT id, chunk_id, embedding <=> nullif(:'vector'::text, '')::halfvec AS distance
+        FROM other_copy JOIN chunks USING (id)
+        WHERE nullif(:'vector'::text, '') IS NOT NULL AND embedding IS NOT NULL
+          AND NOT paragraph_hashes && :'excluded'::bigint[]
+        UNION ALL
+\endif
+        (
+\if :{?exact}
+        SELECT id, chunk_id, distance FROM measured_exactly
+        ORDER BY distance, chunk_id
+\else
+        SELECT id, chunk_id, embedding <=> nullif(:'vector'::text, '')::halfvec AS distance
+        FROM searched
+        WHERE canonical AND nullif(:'vector'::text, '') IS NOT NULL AND embedding IS NOT NULL
+          AND NOT paragraph_hashes && :'excluded'::bigint[]
+        ORDER BY embedding <=> nullif(:'vector'::text, '')::halfvec
+\endif
+        LIMIT :'candidates'::integer)
+\if :{?filtered}
+        ) AS found ORDER BY distance, chunk_id LIMIT :'candidates'::integer
+\endif
+    ) AS nearest
 ),
 lexical AS MATERIALIZED (
     SELECT id, :'lexical_before'::integer + row_number() OVER (ORDER BY cost, chunk_id) AS rank,
-           CASE WHEN coded THEN row_number() OVER (PARTITION BY coded ORDER BY cost, chunk_id) END AS code_rank
+           CASE WHEN coded THEN row_number() OVER (PARTITION BY coded ORDER BY entry DESC, cost, chunk_id) END AS code_rank,
+           entry
     FROM (SELECT id, chunk_id, tsv @@ nullif(:'codes'::text, '')::tsquery AS coded,
+                 coalesce(tsv @@ nullif(:'entries'::text, '')::tsquery, true) AS entry,
                  CASE :'ranker'::text WHEN 'bm25' THEN bm25 <#> :'bm25'::sparsevec
                                       ELSE -ts_rank_cd(tsv, nullif(:'tsquery'::text, '')::tsquery) END AS cost
-          FROM chunks
-          WHERE canonical AND tsv @@ nullif(:'tsquery'::text, '')::tsquery
+          FROM (SELECT id, chunk_id, tsv, bm25, paragraph_hashes FROM searched WHERE canonical
+\if :{?filtered}
+                UNION ALL
+                SELECT id, chunk_id, tsv, bm25, paragraph_hashes FROM other_copy JOIN chunks USING (id)
+\endif
+               ) AS one_of_each
+          WHERE tsv @@ nullif(:'tsquery'::text, '')::tsquery
             AND NOT paragraph_hashes && :'excluded'::bigint[]
           ORDER BY cost, chunk_id
           LIMIT :'candidates'::integer) AS best
 ),
 candidate AS (
-    SELECT id, min(dense_rank) AS dense_rank, min(lexical_rank) AS lexical_rank, min(code_rank) AS code_rank
-    FROM (SELECT id, rank AS dense_rank, NULL::bigint AS lexical_rank, NULL::bigint AS code_rank FROM dense
+    SELECT id, min(dense_rank) AS dense_rank, min(lexical_rank) AS lexical_rank, min(code_rank) AS code_rank,
+           bool_or(entry) AS entry
+    FROM (SELECT id, rank AS dense_rank, NULL::bigint AS lexical_rank, NULL::bigint AS code_rank, NULL::boolean AS entry
+          FROM dense
           UNION ALL
-          SELECT id, NULL, rank, code_rank FROM lexical) AS arms
+          SELECT id, NULL, rank, code_rank, entry FROM lexical) AS arms
     GROUP BY id
 ),
 measured AS (
@@ -71,6 +171,7 @@ fused AS (
                    (coalesce(1.0 / (:'rrf_k'::double precision + dense_rank), 0)
                     + coalesce(1.0 / (:'rrf_k'::double precision + lexical_rank), 0)
                     + :'code_weight'::double precision
+                      * CASE WHEN entry THEN 1 ELSE :'mention_weight'::double precision END
                       * coalesce(1.0 / (:'rrf_k'::double precision + code_rank), 0))
                    / (((nullif(:'vector'::text, '') IS NOT NULL)::integer + (:'tsquery'::text <> '')::integer
                        + CASE WHEN :'codes'::text = '' THEN 0 ELSE :'code_weight'::double precision END)

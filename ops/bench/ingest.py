@@ -15,7 +15,6 @@ import resource
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -19,7 +19,11 @@ COMMANDS = {
     ("remove",): ["--json"],
     ("reembed",): ["--abort", "--json"],
     ("reindex",): ["--json"],
-    ("search",): ["--top-k", "--fusion", "--authority-weight", "--ranker", "--lexical", "--json"],
+    ("search",): [
+        *("--top-k", "--fusion", "--authority-weight", "--ranker", "--lexical", "--json"),
+        *("--source", "--heading", "--min-authority", "--media-type", "--since", "--until"),
+        *("--field", "--phrase", "--exclude"),
+    ],
     ("trace", "list"): ["--limit", "--json"],
     ("trace", "show"): ["--psql", "--json"],
     ("stats",): ["--json"],

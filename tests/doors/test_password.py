@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from agent_server.db import Database
-from agent_server.ingest.steps import IngestOptions
 from agent_server.ingest.reading import Task
+from agent_server.ingest.steps import IngestOptions
 from tests.doors.conftest import Kb
 from tests.ingest.pdfs import book, encrypted
 

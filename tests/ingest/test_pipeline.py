@@ -13,8 +13,8 @@ from agent_server.catalog import create_collection
 from agent_server.db import Database
 from agent_server.errors import ContractMismatch, InvalidArgument
 from agent_server.ingest.pipeline import ingest, remove
-from agent_server.ingest.steps import IngestOptions
 from agent_server.ingest.report import IngestReport
+from agent_server.ingest.steps import IngestOptions
 from agent_server.retrieval.search import search
 from tests.hash_embedder import HashEmbedder
 

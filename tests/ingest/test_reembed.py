@@ -17,9 +17,9 @@ from agent_server.embedding import Embedded
 from agent_server.errors import CollectionBusy, ContractMismatch, EmbedderUnavailable, InvalidArgument
 from agent_server.ingest import rebuild
 from agent_server.ingest.pipeline import ingest
-from agent_server.ingest.steps import IngestOptions
 from agent_server.ingest.reembed import abort, reembed
 from agent_server.ingest.report import IngestReport
+from agent_server.ingest.steps import IngestOptions
 from agent_server.retrieval import search as search_module
 from agent_server.retrieval.candidates import Run
 from agent_server.retrieval.search import search

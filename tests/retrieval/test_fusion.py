@@ -59,6 +59,8 @@ def _run(database: Database, collection: Collection, **changes: Any) -> dict[str
             "excluded": [],
             "codes": "",
             "code_weight": 2.0,
+            "entries": "",
+            "mention_weight": 0.5,
             "dense_before": 0,
             "lexical_before": 0,
         }
@@ -148,6 +150,16 @@ def test_passages_that_hold_a_code_of_the_question_get_a_third_rank(database: Da
     assert float(rows["p5"]["score"]) == pytest.approx((1 / 65 + 1 / 62 + 0.5 / 61) / greatest)
     assert float(rows["p6"]["score"]) == pytest.approx((1 / 66 + 1 / 63 + 0.5 / 62) / greatest)
     assert float(rows["p4"]["score"]) == pytest.approx((1 / 64 + 1 / 61) / greatest)
+
+
+def test_the_entry_of_a_code_comes_before_the_passages_that_mention_it(
+    database: Database, collection: Collection
+) -> None:
+    # p5 and p6 hold the code, and p6, which BM25 puts behind p5, has the entry.
+    rows = _run(database, collection, codes="'#p5x0' | '#p6x0'", entries="'#p6x0'", code_weight=2.0, mention_weight=0.5)
+    greatest = 2 / 61 + 2 / 61
+    assert float(rows["p6"]["score"]) == pytest.approx((1 / 66 + 1 / 63 + 2 / 61) / greatest)
+    assert float(rows["p5"]["score"]) == pytest.approx((1 / 65 + 1 / 62 + 0.5 * 2 / 62) / greatest)
 
 
 def test_ranks_of_a_later_round_go_on_behind_the_earlier_ones(database: Database, collection: Collection) -> None:

@@ -147,7 +147,9 @@ def test_codes_are_the_rare_identifiers_that_the_collection_knows() -> None:
         Term("#in2024", 1, 400, 3, 1.0, True, 1000),
         Term("mean", 1, 90, 4, 2.0, True, 1000),
     ]
-    query, share = lexical.codes_of(terms)
-    assert query == "'#nw4021'"
+    query, entries, share = lexical.codes_of(terms)
+    assert (query, entries) == ("'#nw4021'", "")
     assert share == pytest.approx(4 / 7)
-    assert lexical.codes_of(terms[1:]) == ("", 0.0)
+    assert lexical.codes_of(terms[1:]) == ("", "", 0.0)
+    entry = Term("#=nw4021", 1, 1, 5, 5.0, True, 1000)
+    assert lexical.codes_of([*terms, entry])[:2] == ("'#nw4021' | '#=nw4021'", "'#=nw4021'")

@@ -4,6 +4,8 @@ import random
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
 
 import psycopg
 import pytest
@@ -14,7 +16,8 @@ from agent_server.catalog import Collection
 from agent_server.db import Database, migrate
 from agent_server.lexemes import lexical_text
 from agent_server.postgres import find_binaries
-from agent_server.retrieval import candidates, search, trace
+from agent_server.retrieval import candidates, filters, search, trace
+from agent_server.retrieval.filters import NO_FILTERS, Filters
 from tests.conftest import SECRET, Server
 from tests.corpus import File, fill
 from tests.hash_embedder import HashEmbedder
@@ -49,15 +52,19 @@ def _passage(rng: random.Random, n: int) -> str:
     return " ".join([*common, *(f"term{int(rng.paretovariate(0.7))}" for _ in range(6)), f"id{n}"])
 
 
-def _plan(database: Database, collection: Collection, question: str) -> str:
-    run = candidates.Run(
-        collection, candidates.SearchOptions(), vector=candidates.vector_text(HashEmbedder().embed_query(question))
-    )
+def _plan(database: Database, collection: Collection, question: str, asked: Filters = NO_FILTERS) -> str:
+    options = candidates.SearchOptions(filters=asked)
+    run = candidates.Run(collection, options, vector=candidates.vector_text(HashEmbedder().embed_query(question)))
     with database.reader(collection.reader_role, collection.schema_name) as connection:
         candidates.set_session(connection, run)
+        run.filters = filters.variables(connection, "english", asked)
+        if run.filters:
+            run.exact, _ = filters.leaves_few(connection, run.filters)
+            candidates.set_session(connection, run)
         run.lexical = candidates.plan_lexical(connection, run, lexical_text(question, question=True))
-        explain = psycopg_sql.SQL("EXPLAIN (ANALYZE) ") + sql.load("hybrid").query()
-        return "\n".join(r[0] for r in connection.execute(explain, candidates.variables(run)).fetchall())
+        values = candidates.variables(run)
+        explain = psycopg_sql.SQL("EXPLAIN (ANALYZE) ") + sql.load("hybrid", given=values).query()
+        return "\n".join(r[0] for r in connection.execute(explain, values).fetchall())
 
 
 @pytest.mark.parametrize(
@@ -72,19 +79,74 @@ def test_both_indexes_are_used_and_chunks_is_never_read_from_end_to_end(
     assert "Seq Scan on chunks" not in plan, plan
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Filters(sources=("f1*.txt",)),  # 11 files of 20
+        Filters(sources=("f?000.txt",), exclude=("file",)),
+        Filters(exclude=("system",)),
+    ],
+    ids=lambda f: str(f) or "none",
+)
+def test_a_filter_that_leaves_much_keeps_both_indexes(large: tuple[Database, Collection], asked: Filters) -> None:
+    plan = _plan(*large, "data time value", asked)
+    assert "Index Scan using chunks_embedding" in plan, plan
+    assert "Bitmap Index Scan on chunks_tsv" in plan, plan
+    assert "Seq Scan on chunks" not in plan, plan
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [Filters(sources=("f0.txt",)), Filters(phrases=("system term1",)), Filters(sources=("f0.txt",), exclude=("data",))],
+)
+def test_a_filter_that_leaves_little_is_searched_exactly_without_reading_all_passages(
+    large: tuple[Database, Collection], asked: Filters
+) -> None:
+    plan = _plan(*large, "data time value", asked)
+    assert "chunks_embedding" not in plan, plan
+    assert "Seq Scan on chunks" not in plan, plan
+    if asked.sources:
+        assert "chunks_source_chunk_index_key" in plan, plan
+    else:
+        assert "Bitmap Index Scan on chunks_tsv" in plan, plan
+
+
+def test_psql_runs_a_filtered_search_with_its_recorded_variables(large: tuple[Database, Collection]) -> None:
+    database, collection = large
+    asked = Filters(sources=("f1*.txt", "a\\ 'b\".txt"), exclude=("list's file",), fields=(("it's", 'a "b"'),))
+    everything = replace(asked, fields=())
+    for chosen in (asked, everything, Filters(phrases=("term1 term2",), since=date(2020, 1, 1))):
+        options = candidates.SearchOptions(filters=chosen)
+        result = search.search(database, "LARGE", "data time value", HashEmbedder(), options)
+        shown = {p.chunk_id for p in result.passages}
+        assert bool(shown) == (chosen is everything)
+        recorded = trace.get_trace(database, collection.schema_name, result.trace_id)
+        done = _psql(database, trace.psql_script(recorded, collection.schema_name), "")
+        assert shown <= set(done.split("|")), done
+        assert ("f1000.txt::" in done) == bool(shown)
+
+
+def _psql(database: Database, script: str, before: str) -> str:
+    """What psql prints for hybrid.sql as it stands."""
+    script += before + sql.load("hybrid").path.read_text(encoding="utf-8") + ";\nROLLBACK;\n"
+    psql = shutil.which("psql") or str(find_binaries() / "psql")
+    command = [psql, "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]
+    done = subprocess.run(
+        [*command, "--dbname", database.dsn], input=script, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_psql_sees_the_same_plan_for_a_recorded_question(large: tuple[Database, Collection]) -> None:
     database, collection = large
     result = search.search(database, "LARGE", "data time value", HashEmbedder())
     recorded = trace.get_trace(database, collection.schema_name, result.trace_id)
     script = trace.psql_script(recorded, collection.schema_name)
-    script += "EXPLAIN (ANALYZE)\n" + sql.load("hybrid").path.read_text(encoding="utf-8") + ";\nROLLBACK;\n"
-    psql = shutil.which("psql") or str(find_binaries() / "psql")
-    command = [psql, "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", database.dsn]
-    done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Index Scan using chunks_embedding" in done.stdout, done.stdout
-    assert "Bitmap Index Scan on chunks_tsv" in done.stdout, done.stdout
-    assert "Seq Scan on chunks" not in done.stdout, done.stdout
+    plan = _psql(database, script, "EXPLAIN (ANALYZE)\n")
+    assert "Index Scan using chunks_embedding" in plan, plan
+    assert "Bitmap Index Scan on chunks_tsv" in plan, plan
+    assert "Seq Scan on chunks" not in plan, plan
 
 
 def test_the_collection_is_as_large_as_the_plans_claim(large: tuple[Database, Collection]) -> None:

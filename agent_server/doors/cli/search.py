@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agent_server.doors.cli import context, output
+from agent_server.doors.cli import context, filtering, output
 from agent_server.doors.cli.collection import Name
 from agent_server.doors.cli.output import Json
 from agent_server.models import Passage, SearchResult
@@ -52,6 +52,15 @@ def search(
     lexical: Annotated[
         bool, typer.Option("--lexical", help="By words alone, as --fusion lexical: no embedding model is asked.")
     ] = False,
+    source: filtering.Source = None,
+    heading: filtering.Heading = "",
+    min_authority: filtering.MinAuthority = None,
+    media_type: filtering.MediaType = None,
+    since: filtering.Since = "",
+    until: filtering.Until = "",
+    field: filtering.Field = None,
+    phrase: filtering.Phrase = None,
+    exclude: filtering.Exclude = None,
     as_json: Json = False,
 ) -> None:
     """Find the passages of a collection that answer a question, best first."""
@@ -59,6 +68,9 @@ def search(
     words_alone = lexical or fusion is Fusion.LEXICAL
     if lexical and fusion not in (None, Fusion.LEXICAL):
         raise typer.BadParameter(f"--lexical and --fusion {fusion} contradict each other", param_hint="--lexical")
+    asked = filtering.filters(
+        source, heading, min_authority, media_type, since, until, field, phrase, exclude
+    )  # before a model is loaded
     with ExitStack() as stack:
         settings, database = stack.enter_context(context.opened())
         context.collection_called(database, name)  # before a model is loaded
@@ -68,6 +80,7 @@ def search(
             fusion="lexical" if words_alone else None if fusion is None else fusion.value,
             authority_weight=authority_weight,
             lexical_ranker=None if ranker is None else ranker.value,
+            filters=asked,
             statement_timeout_s=settings.statement_timeout_s,
             max_query_chars=settings.max_query_chars,
         )

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 BANK = ROOT / "knowledge-bank"
 COLLECTIONS = ("FINANCE", "K12")
 KINDS = {"identifier", "paraphrase", "procedural", "factual", "definitional", "cross-reference", "unanswerable"}
+LEAST = {"unanswerable": 12, "cross-reference": 15}
 
 
 def _document(path: Path, root: Path) -> Document:
@@ -54,24 +56,58 @@ def test_the_bank_is_large_enough_and_in_every_format(documents: dict[str, dict[
     assert sum(d.retired for _, d in everything) == 2
 
 
+def _stands_in(label: dict[str, str], documents: dict[str, Document]) -> bool:
+    """Whether a label's quote stands in one passage of its source, so that the label points at a passage."""
+    document = documents.get(label["source"])
+    return document is not None and any(
+        _flat(label["quote"]) in _flat(chunk.text) for chunk in chunk_document(document)
+    )
+
+
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_every_gold_quote_stands_verbatim_in_one_passage_of_its_source(
     name: str, documents: dict[str, dict[str, Document]]
 ) -> None:
-    missing = []
-    for question in _gold(name):
-        assert question["kind"] in KINDS
-        assert bool(question["relevant"]) == (question["kind"] != "unanswerable")
-        for label in question["relevant"]:
-            chunks = chunk_document(documents[name][label["source"]])
-            if not any(_flat(label["quote"]) in _flat(c.text) for c in chunks):
-                missing.append((question["id"], label["source"], label["quote"]))
+    labels = [
+        (question["id"], label)
+        for question in _gold(name)
+        for label in [*question["relevant"], *([question["citing"]] if "citing" in question else [])]
+    ]
+    missing = [(i, x["source"], x["quote"]) for i, x in labels if not _stands_in(x, documents[name])]
     assert missing == []
 
 
-def test_gold_questions_have_ids_of_their_own() -> None:
-    ids = [q["id"] for name in COLLECTIONS for q in _gold(name)]
-    assert len(ids) == len(set(ids))
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_a_gold_label_names_a_document_that_is_searched(name: str, documents: dict[str, dict[str, Document]]) -> None:
+    labels = [(q["id"], label["source"]) for q in _gold(name) for label in q["relevant"]]
+    assert [(i, source) for i, source in labels if documents[name][source].retired] == []
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_only_an_unanswerable_gold_question_has_no_answering_passage(name: str) -> None:
+    questions = _gold(name)
+    assert {q["kind"] for q in questions} == KINDS
+    assert [q["id"] for q in questions if bool(q["relevant"]) == (q["kind"] == "unanswerable")] == []
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_a_cross_reference_question_names_the_citing_passage_and_no_other_question_does(name: str) -> None:
+    questions = _gold(name)
+    assert [q["id"] for q in questions if ("citing" in q) != (q["kind"] == "cross-reference")] == []
+    assert [q["id"] for q in questions if "citing" in q and q["citing"] in q["relevant"]] == []
+
+
+def test_gold_questions_have_ids_of_their_own_and_no_two_ask_the_same() -> None:
+    for field in ("id", "question"):
+        values = [q[field] for name in COLLECTIONS for q in _gold(name)]
+        assert len(values) == len(set(values)), field
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_the_gold_questions_are_enough_to_tell_two_searches_apart(name: str) -> None:
+    kinds = Counter(q["kind"] for q in _gold(name))
+    assert sum(kinds.values()) >= 60
+    assert {kind: kinds[kind] for kind, least in LEAST.items() if kinds[kind] < least} == {}
 
 
 def test_a_pdf_says_what_its_source_says() -> None:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-full lint format bench sample-pdfs clean
+.PHONY: help install demo test test-full lint format bench eval eval-beir sample-pdfs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ format: $(STAMP) ## put the code into shape
 
 bench: $(STAMP) ## speed of loading and searching, variants side by side in one run (minutes)
 	@$(BIN)/python ops/bench/load.py
+
+eval: $(STAMP) ## measure the search on the sample bank's gold questions, from scratch; writes the README's table (minutes)
+	@$(BIN)/python ops/evaluate.py
+
+eval-beir: $(STAMP) ## the same on the BEIR folders below DATA (an hour the first time: every document is embedded)
+	@$(BIN)/python ops/evaluate.py --beir $(DATA)
 
 sample-pdfs: $(STAMP) ## the sample bank's PDFs from their Markdown
 	@$(BIN)/python ops/make_sample_pdfs.py

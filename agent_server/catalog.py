@@ -43,6 +43,8 @@ class Collection:
     fusion_weight: float
     authority_weight: float
     refusal_threshold: float | None
+    expand_cites: bool  #: searches add what their hits cite
+    expand_defines: bool  #: searches put the definition of what is asked for first
     has_hnsw: bool
     vector_column: int = 0  #: number of chunks.embedding: another one holds vectors of another model
 
@@ -168,6 +170,16 @@ def drop_collection(database: Database, name: str) -> Collection:
         statement = sql.load("collection_drop").query(identifiers=_identifiers(database, collection))
         connection.execute(statement, {})
     return collection
+
+
+def set_expansion(database: Database, name: str, *, cites: bool | None, defines: bool | None) -> Collection:
+    """Switch the edges that searches of a collection follow; None leaves a relation as it is. The collection as it is
+    then. Raises UnknownCollection."""
+    values = {k: "" if v is None else str(v).lower() for k, v in (("cites", cites), ("defines", defines))}
+    with database.owner() as connection:
+        found = get_collection(connection, name)
+        execute(connection, "collection_expand", {"name": found.name, **values})
+        return get_collection(connection, name)
 
 
 def ensure_roles(database: Database) -> list[str]:

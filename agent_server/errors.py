@@ -6,7 +6,9 @@ KnowledgeBankError
 │   ├── UnknownCollection      no such collection among those the caller may see
 │   ├── CollectionExists       the name is taken (names are unique ignoring case)
 │   ├── UnknownPassage         no such chunk_id in this collection
-│   └── ContractMismatch       embedder and collection do not belong together
+│   ├── ContractMismatch       embedder and collection do not belong together
+│   ├── BadQuestions           questions or judgements that cannot be measured with
+│   └── RunRefused             an evaluation that would report something other than what was asked for
 ├── SettingsError              the settings cannot be used; nothing was started
 ├── ServiceError               ours to mend, may pass (HTTP 503)
 │   ├── DatabaseUnavailable    no connection, or it broke
@@ -79,6 +81,15 @@ class UnknownPassage(CallerError):
 
 class ContractMismatch(CallerError):
     code = "contract_mismatch"
+    http_status = 409
+
+
+class BadQuestions(CallerError):
+    code = "bad_questions"
+
+
+class RunRefused(CallerError):
+    code = "run_refused"
     http_status = 409
 
 

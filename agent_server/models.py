@@ -61,6 +61,7 @@ class Rejected:
     sha256: str = ""
     size_bytes: int = 0
     media_type: str = ""
+    settled: bool = True  #: False where the same bytes may fare better another time: a busy machine, a killed reader
 
 
 BlockKind = Literal["heading", "paragraph", "list_item", "code", "table", "definition"]
@@ -92,6 +93,23 @@ class Page:
     label: str = ""
 
 
+MarkKind = Literal["heading", "link", "anchor", "repeated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a stretch of text is besides words; offsets in the text of its document or chunk.
+
+    "heading": a heading, `value` its level. "link": the words of a link, `value` its address. "anchor": a place that
+    links can name, `value` the name. "repeated": what a chunk repeats before its own text.
+    """
+
+    kind: MarkKind
+    start: int
+    end: int
+    value: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """What a file says: clean text with its structure, offsets in characters of `text`."""
@@ -104,6 +122,7 @@ class Document:
     retired: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  #: what was found odd: "removed 3 NUL characters", "pages without text: 2, 5"
+    marks: tuple[Mark, ...] = ()  #: links and anchors where the text does not show them, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +159,19 @@ class Chunk:
     paragraphs: tuple[Paragraph, ...] = ()
     #: what was repeated before the verbatim text so that the part can be read alone (table header, fence line)
     prelude: str = ""
+    marks: tuple[Mark, ...] = ()  #: headings, links and anchors in `text`, and what is repeated
 
 
+Relation = Literal["cites", "defines"]
 Via = Literal["search", "cites", "defines"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Why an added passage is there: the chunk that led to it, the relation and the words that say so."""
+    """Why a passage is there, or stands first: the chunk that led to it, the relation and the words that say so."""
 
-    from_chunk: str
-    relation: str
+    from_chunk: str  #: "question" where the question itself asks for what the passage defines
+    relation: Relation
     anchor: str
 
 
@@ -195,7 +216,7 @@ class Passage:
 class Degraded:
     """An arm that did not run, and why."""
 
-    arm: str  #: "dense", "lexical", "trace"
+    arm: str  #: "dense", "lexical", "expansion", "trace"
     reason: str
 
 

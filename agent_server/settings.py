@@ -70,6 +70,13 @@ class Settings(BaseSettings):
     extract_timeout_s: float = Field(120.0, gt=0, description="Longest a file, or a window of a large text, may take.")
     ingest_workers: int = Field(2, ge=1, le=16, description="Files read and stored at once; one embeds at a time.")
     max_query_chars: int = Field(4000, ge=100, le=100_000, description="Longest question accepted.")
+    trace_retention_days: int = Field(
+        90, ge=0, le=36_500, description="How long searches and tool calls stay recorded; 0: for ever."
+    )
+    llm: Literal["extractive", "ollama"] = Field(
+        "extractive", description="What reads and answers beyond rules. extractive: no language model is ever asked."
+    )
+    llm_model: str = Field("", description="The language model asked when KB_LLM is not extractive.")
 
     @field_validator("database_url")
     @classmethod
@@ -78,7 +85,7 @@ class Settings(BaseSettings):
             raise ValueError("must be a DSN that starts with postgresql://")
         return value
 
-    @field_validator("embed_model")
+    @field_validator("embed_model", "llm_model")
     @classmethod
     def _stays_here(cls, value: str) -> str:
         if value.endswith((":cloud", "-cloud")):

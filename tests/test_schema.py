@@ -6,8 +6,10 @@ import psycopg
 from psycopg import sql as psycopg_sql
 
 from agent_server import sql
+from agent_server.catalog import create_collection
 from agent_server.db import Database, current_revision, head_revision, migrate
 from tests.conftest import SECRET, Server
+from tests.hash_embedder import HashEmbedder
 
 CATALOG = """
 SELECT 'column' AS kind, c.relname || '.' || a.attname AS name,
@@ -44,6 +46,34 @@ def test_schema_file_equals_the_migrations(server: Server, database: Database) -
         migrated = connection.execute(CATALOG).fetchall()
     assert written == migrated
     assert len(migrated) > 30
+
+
+def test_a_collection_of_the_first_schema_gets_what_a_new_one_has(
+    database: Database, hash_embedder: HashEmbedder
+) -> None:
+    create_collection(database, "OLD", hash_embedder.identity())
+    grants = (
+        "SELECT relname, relacl::text FROM pg_class WHERE relnamespace = 'kb_old'::regnamespace AND relkind = 'r'"
+        " ORDER BY 1"
+    )
+    with database.owner() as connection:
+        of_old = CATALOG.replace("'kb'", "'kb_old'")
+        made, granted = connection.execute(of_old).fetchall(), connection.execute(grants).fetchall()
+        connection.execute("ALTER TABLE kb_old.chunks DROP COLUMN marks")
+        connection.execute("DROP TABLE kb_old.links, kb_old.dangling_links, kb_old.terms, kb_old.edge_sources")
+        connection.execute(
+            "DROP TABLE kb_old.claims, kb_old.claim_evidence, kb_old.claim_events, kb_old.claim_conflicts,"
+            " kb_old.claim_sources, kb_old.claim_lexemes, kb_old.claim_lexeme_deltas"
+        )
+        connection.execute(
+            "DROP FUNCTION kb_old.claims_settle, kb_old.claims_lose_deleted, kb_old.claims_lose_changed,"
+            " kb_old.count_claim CASCADE"
+        )
+        connection.execute("UPDATE public.schema_version SET version_num = '0001'")
+    assert migrate(database) == head_revision()
+    with database.owner() as connection:
+        assert connection.execute(of_old).fetchall() == made
+        assert connection.execute(grants).fetchall() == granted
 
 
 def test_a_migrated_database_stands_at_the_newest_revision_and_migrating_again_does_nothing(

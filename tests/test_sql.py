@@ -69,7 +69,7 @@ def test_the_optional_parts_of_a_file_are_chosen_by_what_is_given() -> None:
 
 
 @pytest.mark.parametrize("flags", [set(), {"of_files"}, {"exact"}, {"of_files", "exact"}, {"copies", "of_files"}])
-@pytest.mark.parametrize("name", ["hybrid", "lexical_probe", "filter_count"])
+@pytest.mark.parametrize("name", ["hybrid", "lexical_probe", "filter_count", "expand", "explain_fit", "explain_ranks"])
 def test_filtered_statement_is_planned_by_postgres(name: str, flags: set[str], planning_database: Database) -> None:
     text = sql.load(name).path.read_text(encoding="utf-8")
     conditions = set(re.findall(r"\\if :\{\?(\w+)\}", text)) - {"of_files", "exact", "copies"}

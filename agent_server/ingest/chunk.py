@@ -4,7 +4,7 @@
 together, `chunk_label` names the place. Pure functions; time is linear in the text.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from agent_server.errors import InvalidArgument
 from agent_server.ingest.chunk_label import context, label
 from agent_server.ingest.chunk_pack import PROSE, Atom, Group, Packer
 from agent_server.ingest.paragraphs import paragraph_hash
-from agent_server.models import Chunk, Document, Page, Paragraph
+from agent_server.models import Chunk, Document, Mark, Page, Paragraph
 
 Stretch = tuple[int, int, int]  #: start and end in the document, hash
 
@@ -75,6 +75,26 @@ def _paragraphs(
     return tuple(sorted(best.values(), key=lambda p: p.start))
 
 
+def _document_marks(document: Document) -> list[Mark]:
+    """Headings, links and anchors of a document, in order."""
+    headings = [Mark("heading", b.start, b.end, str(b.level)) for b in document.blocks if b.kind == "heading"]
+    return sorted([*headings, *document.marks], key=lambda mark: (mark.start, mark.end))
+
+
+def _marks(marks: Sequence[Mark], starts: Sequence[int], group: Group, prelude: str) -> tuple[Mark, ...]:
+    """The marks that lie within a group, and one for what it repeats. A heading that was cut is marked in part."""
+    shift = len(prelude) - group.start
+    found = [Mark("repeated", 0, len(prelude))] if prelude else []
+    first = bisect_left(starts, group.start)
+    while first and marks[first - 1].end > group.start:  # cut by the beginning of the group
+        first -= 1
+    for mark in marks[first : bisect_left(starts, group.end)]:
+        lo, hi = max(mark.start, group.start), min(mark.end, group.end)
+        if (lo, hi) == (mark.start, mark.end) or (mark.kind == "heading" and lo < hi):
+            found.append(Mark(mark.kind, lo + shift, hi + shift, mark.value))
+    return tuple(found)
+
+
 def _pages(pages: Sequence[Page], starts: Sequence[int], start: int, end: int) -> tuple[int | None, int | None]:
     """Numbers of the pages on which a stretch begins and ends."""
     if not pages:
@@ -106,6 +126,8 @@ def chunk_document(document: Document, *, size: int = 800, overlap: int = 100) -
     stretches = _stretches(document, groups)
     pages = sorted(document.pages, key=lambda page: page.start)
     page_starts = [page.start for page in pages]
+    marks = _document_marks(document)
+    mark_starts = [mark.start for mark in marks]
     chunks: list[Chunk] = []
     for index, group in enumerate(groups):
         prelude, closing = _repeated(packer, group)
@@ -126,6 +148,7 @@ def chunk_document(document: Document, *, size: int = 800, overlap: int = 100) -
                 char_end=group.end,
                 paragraphs=_paragraphs(group, first_block, stretches, len(prelude) - group.start),
                 prelude=prelude,
+                marks=_marks(marks, mark_starts, group, prelude),
             )
         )
     return chunks

@@ -16,6 +16,7 @@ from agent_server.db import Database, translated
 from agent_server.embedding import Embedder, check_contract
 from agent_server.errors import InvalidArgument
 from agent_server.ingest import index, roots, steps, store
+from agent_server.ingest.after import run_hooks
 from agent_server.ingest.authority import load_rules
 from agent_server.ingest.plan import Step
 from agent_server.ingest.reading import read
@@ -28,7 +29,7 @@ from agent_server.models import FileStatus
 
 #: Raise it when extraction or chunking changes what comes out: all files are then read again, and only the passages
 #: that really differ are embedded.
-PIPELINE = 2
+PIPELINE = 3
 BYTES_PER_CHUNK = 700  # a rough guess, to size a load before it is read
 
 
@@ -81,7 +82,15 @@ def ingest(
             run.reporter.indexing()
             report.index = index.finish_load(database, collection, changed_rows=run.changed_rows, clock=clock)
             report.seconds |= report.index.seconds
+            _follow_up(database, report, collection)
     return report
+
+
+def _follow_up(database: Database, report: IngestReport, collection: Collection) -> None:
+    """Have refreshed what other packages derive from passages; the report says what was not."""
+    changed = [o.source for o in report.outcomes if o.mark in "+~-" or o.status == FileStatus.PARTIAL]
+    seconds, report.faults = run_hooks(database, collection, changed)
+    report.seconds |= seconds
 
 
 @contextmanager
@@ -132,6 +141,7 @@ def remove(database: Database, collection_name: str, sources: Iterable[str]) -> 
             report.outcomes.append(Outcome("-", source, FileStatus.REMOVED))
         changed = sum(ledger[s].chunk_count for s in wanted)
         report.index = index.finish_load(database, collection, changed_rows=changed)
+        _follow_up(database, report, collection)
     return report
 
 

@@ -53,6 +53,7 @@ def _row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
         "passage_hash": f"\\x{hash_.hex()}",
         "paragraph_hashes": [p.hash for p in chunk.paragraphs],
         "paragraph_spans": [edge for p in chunk.paragraphs for edge in (p.start, p.end)],
+        "marks": [[m.kind, m.start, m.end, m.value] for m in chunk.marks],
         "words": body.words,
         "context_words": context.words,
         "extras": LexicalText("", context.extras + body.extras + own).extras_tsvector,

@@ -31,6 +31,7 @@ class IngestReport:
     cached: int = 0  #: passages whose vector was known already
     seconds: dict[str, float] = field(default_factory=dict)
     index: IndexReport | None = None
+    faults: list[str] = field(default_factory=list)  #: what follows an ingestion and went wrong
 
     @property
     def not_indexed(self) -> list[Outcome]:
@@ -53,6 +54,7 @@ class IngestReport:
                 for o in self.outcomes
             ],
             "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
+            "faults": list(self.faults),
         }
 
 

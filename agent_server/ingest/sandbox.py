@@ -10,6 +10,7 @@ import multiprocessing.connection
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from agent_server.errors import SandboxNotStarted
 from agent_server.ingest.reading import Finished, Opened, Read, Task, read, rejected
@@ -38,7 +39,8 @@ class Sandbox:
 
     def read(self, task: Task) -> Iterator[Read]:
         """What `reading.read` yields for `task`; ends with `too_large` when a step takes longer than the time limit,
-        with `damaged` when the child dies of it. Raises SandboxNotStarted."""
+        with `damaged` when the child dies of it. Neither is settled where the machine may be to blame.
+        Raises SandboxNotStarted."""
         pipe = self._started()
         opened: Opened | None = None
         ended = False
@@ -47,7 +49,8 @@ class Sandbox:
             while not ended:
                 if not pipe.poll(self.timeout_s):
                     self.close()
-                    yield rejected(task, opened, FileStatus.TOO_LARGE, f"took longer than {self.timeout_s:g} s to read")
+                    why = f"took longer than {self.timeout_s:g} s to read; the next run tries again"
+                    yield replace(rejected(task, opened, FileStatus.TOO_LARGE, why), settled=False)
                     return
                 got: Read = pipe.recv()
                 opened = got if isinstance(got, Opened) else opened
@@ -56,7 +59,9 @@ class Sandbox:
         except (EOFError, BrokenPipeError, ConnectionResetError):
             code = self._exit_code()
             self.close()
-            yield rejected(task, opened, FileStatus.DAMAGED, f"the reading process died of it (exit code {code})")
+            why = f"the reading process died of it (exit code {code})"
+            # A machine that runs out of memory kills whoever is at hand.
+            yield replace(rejected(task, opened, FileStatus.DAMAGED, why), settled=code != -signal.SIGKILL)
         finally:
             if not ended:
                 self.close()  # what it was about to send belongs to nobody

@@ -233,7 +233,8 @@ def _ledger_row(run: Run, step: Step, root: str, file: Opened | Rejected) -> Led
         media_type=file.media_type,
         status=file.status if isinstance(file, Rejected) else FileStatus.INDEXED,
         reason=file.reason if isinstance(file, Rejected) else "",
-        pipeline_version=run.pipeline_version,
+        # Without a version it is tried again at the next run.
+        pipeline_version="" if isinstance(file, Rejected) and not file.settled else run.pipeline_version,
         authority=_authority(run, step),
     )
 

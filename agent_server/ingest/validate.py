@@ -70,6 +70,7 @@ _TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _MAX_CONTROL_SHARE = 0.02
 _MAX_NUL_SHARE = 0.3
+_READ_SHARE = 0.85  #: letters, digits and blanks of a Western text; noise has about half
 
 
 @cache
@@ -116,13 +117,12 @@ def _reads_as_text(data: bytes) -> bool:
         return True
     if data.count(0) > _MAX_NUL_SHARE * len(data):
         return False
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(data) - 3:
-            return False
-        text = data[: error.start].decode("utf-8")
-    return len(_CONTROL.findall(text)) <= _MAX_CONTROL_SHARE * len(text)
+    text = data.decode("utf-8", "replace")
+    if len(_CONTROL.findall(text)) <= _MAX_CONTROL_SHARE * len(text):
+        return True
+    western = data.decode("cp1252", "replace").replace("\0", "")
+    read = sum(letter.isalnum() or letter.isspace() for letter in western)
+    return len(_CONTROL.findall(western)) <= _MAX_CONTROL_SHARE * len(western) and read >= _READ_SHARE * len(western)
 
 
 def _content(data: bytes, extension: str) -> tuple[Content, str]:

@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from agent_server.catalog import Collection
 from agent_server.db import Database, execute, fetch_all
-from agent_server.embedding import Embedder, Vectors
+from agent_server.embedding import Embedded, Embedder, Vectors, storable
+from agent_server.errors import EmbeddingRefused
+
+_NOT_STORABLE = "the embedder gave no vector that half precision can hold: not finite, or zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,29 @@ def vectors_for(
     for at in range(0, len(todo), batch_size):
         batch = todo[at : at + batch_size]
         watch(at, len(todo))
-        got = embedder.embed_passages([text for _, text in batch])
+        got = _checked(embedder.embed_passages([text for _, text in batch]), len(batch), collection.dimensions)
         cache_vectors(database, [h for h, _ in batch], got.vectors)
         known |= {h: v for (h, _), v in zip(batch, got.vectors, strict=True)}
         reasons |= {batch[n][0]: reason for n, reason in got.failures.items()}
     watch(len(todo), len(todo))
     vectors = np.stack([known[h] for h in hashes])
     return Got(vectors, {n: reasons[h] for n, h in enumerate(hashes) if h in reasons}, len(todo), reused)
+
+
+def _checked(got: Embedded, count: int, dimensions: int) -> Embedded:
+    """The embedder's answer with every row that cannot be stored among the failures. Raises EmbeddingRefused where
+    the rows are not those that were asked for: nothing says which text would get which."""
+    if got.vectors.shape != (count, dimensions):
+        raise EmbeddingRefused(
+            f"the embedder answered {' x '.join(map(str, got.vectors.shape))} numbers, expected {count} x {dimensions}",
+            hint="Nothing of the file was stored; the next run tries again.",
+        )
+    bad = [int(n) for n in np.flatnonzero(~storable(got.vectors))]
+    if set(bad) == set(got.failures):
+        return got
+    vectors = got.vectors.copy()
+    vectors[bad] = np.nan
+    return replace(got, vectors=vectors, failures=dict.fromkeys(bad, _NOT_STORABLE) | dict(got.failures))
 
 
 def content_hash(collection: Collection, text: str) -> bytes:

@@ -1,7 +1,7 @@
 """Candidates for a question: what one search knows while it runs, and the hybrid statement with its variables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from agent_server.catalog import Collection, Fusion
@@ -24,6 +24,9 @@ EXACT_SCAN_TIMEOUT_S = 2.0
 MAX_EF_SEARCH = 1000  # pgvector's limit
 
 
+_LIMITS = ("statement_timeout_s", "max_query_chars")
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """What a search can be told. None: as the collection is set."""
@@ -37,8 +40,22 @@ class SearchOptions:
     rrf_k: float = 60.0
     fold_near_copies: bool = True
     filters: Filters = NO_FILTERS
+    expand: tuple[str, ...] | None = None  #: relations whose edges are followed: 'cites', 'defines'; () for none
+    hops: int = 1  #: 2: also what a cited passage cites
     statement_timeout_s: float = 10.0
     max_query_chars: int = 4000
+
+    def to_json(self) -> dict[str, Any]:
+        """What is asked for, by name; limits, which say nothing of the result, are left out."""
+        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LIMITS}
+        return {**out, "filters": self.filters.to_json()}
+
+    @classmethod
+    def from_json(cls, asked: Mapping[str, Any]) -> "SearchOptions":
+        """The options that `to_json` wrote; what is not among them is as by default, and other keys are passed over."""
+        names = {f.name for f in fields(cls)} - {*_LIMITS, "filters"}
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in asked.items() if k in names}
+        return cls(filters=Filters.from_json(asked.get("filters", {})), **given)
 
 
 class VectorsReplaced(CollectionBusy):
@@ -60,9 +77,27 @@ class Run:
     excluded: list[int] = field(default_factory=list)
     dense_before: int = 0
     lexical_before: int = 0
+    rounds: list[dict[str, Any]] = field(default_factory=list)  #: what hybrid.sql was run with, round by round
     degraded: list[Degraded] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     timings_ms: dict[str, float] = field(default_factory=dict)
+
+
+def fusion_of(run: Run) -> Fusion:
+    """How this search fuses its lists."""
+    return run.options.fusion or run.collection.fusion
+
+
+def resolved(run: Run) -> SearchOptions:
+    """The options with the collection's settings where none were given."""
+    options, collection = run.options, run.collection
+    return replace(
+        options,
+        fusion=fusion_of(run),
+        fusion_weight=collection.fusion_weight if options.fusion_weight is None else options.fusion_weight,
+        authority_weight=collection.authority_weight if options.authority_weight is None else options.authority_weight,
+        lexical_ranker=options.lexical_ranker or collection.lexical_ranker,
+    )
 
 
 def vector_text(vector: Vectors) -> str:
@@ -94,6 +129,7 @@ def hybrid(connection: Conn, run: Run) -> list[Candidate]:
     if _starved(connection, run, rows[0]["dense_found"] if rows else 0):
         run.exact = True
         rows = fetch_all(connection, "hybrid", variables(run))
+    run.rounds.append(variables(run))
     for arm in ("dense", "lexical"):
         run.counts[arm] = run.counts.get(arm, 0) + (rows[0][f"{arm}_found"] if rows else 0)
     return [_candidate(row) for row in rows]
@@ -133,10 +169,7 @@ def _filtering(run: Run) -> dict[str, Any]:
 
 def variables(run: Run) -> dict[str, Any]:
     """What hybrid.sql is run with in this round."""
-    options, collection = run.options, run.collection
-    fusion = options.fusion or collection.fusion
-    authority = collection.authority_weight if options.authority_weight is None else options.authority_weight
-    weight = collection.fusion_weight if options.fusion_weight is None else options.fusion_weight
+    options = resolved(run)
     return {
         "vector": run.vector,
         "tsquery": run.lexical.tsquery,
@@ -145,11 +178,11 @@ def variables(run: Run) -> dict[str, Any]:
         "entries": run.lexical.entries,
         "candidates": wanted_rows(options),
         "keep": keep(options),
-        "fusion": "score" if fusion == "score" else "rrf",
+        "fusion": "score" if options.fusion == "score" else "rrf",
         "rrf_k": options.rrf_k,
-        "fusion_weight": weight,
-        "ranker": options.lexical_ranker or collection.lexical_ranker,
-        "authority_weight": authority,
+        "fusion_weight": options.fusion_weight,
+        "ranker": options.lexical_ranker,
+        "authority_weight": options.authority_weight,
         "code_weight": CODE_WEIGHT * run.lexical.code_share,
         "mention_weight": MENTION_WEIGHT,
         "excluded": list(run.excluded),
@@ -207,6 +240,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
         text=row["text"],
         context=row["context"],
         paragraphs=dict(zip(row["paragraph_hashes"], pairs, strict=True)),
+        passage_hash=bytes(row["passage_hash"]),
     )
 
 

@@ -55,6 +55,31 @@ class Filters:
             out["fields"] = dict(self.fields)
         return out
 
+    @classmethod
+    def from_json(cls, asked: Mapping[str, Any]) -> "Filters":
+        """The conditions that `to_json` wrote."""
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in asked.items()}
+        for name in ("since", "until"):
+            if name in given:
+                given[name] = date.fromisoformat(given[name])
+        if "fields" in given:
+            given["fields"] = tuple(given["fields"].items())
+        return cls(**given)
+
+    def each(self) -> list["Filters"]:
+        """The conditions one by one, each as a filter of its own."""
+        out: list[Filters] = []
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in ("fields", "phrases", "exclude"):
+                conditions: list[Any] = [(one,) for one in value]
+            else:
+                conditions = [] if value in (None, "", ()) else [value]
+            for condition in conditions:
+                given: dict[str, Any] = {f.name: condition}
+                out.append(Filters(**given))
+        return out
+
     def __str__(self) -> str:
         """For people: `source rules/*.md, since 2024-01-01`."""
         parts = [*_named("source", self.sources), *_named("heading", (self.heading,) if self.heading else ())]

@@ -84,6 +84,7 @@ def _promote(
         dense_score=None,
         lexical_score=None,
         authority=best["authority"],
+        passage_hash=b"",
     )
 
 

@@ -1,5 +1,5 @@
 """The read path, top to bottom: question -> vector and terms -> one hybrid statement -> near copies folded ->
-passages with everything needed to cite them -> a trace of how it came about.
+expanded by edges -> passages with everything needed to cite them -> a trace of how it came about.
 
 An arm that cannot run makes the answer degraded, never an empty list: the result says which and why.
 """
@@ -9,14 +9,14 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
 
-from agent_server.catalog import get_collection
+from agent_server.catalog import Collection, get_collection
 from agent_server.db import Conn, Database, execute, fetch_all, fetch_one, translated
-from agent_server.embedding import Embedder, check_contract
+from agent_server.embedding import Embedder, check_contract, storable
 from agent_server.errors import ContractMismatch, EmbedderUnavailable, EmbeddingRefused, InvalidArgument
 from agent_server.lexemes import LexicalText, lexical_text
 from agent_server.models import Degraded, Passage, SearchResult
@@ -25,17 +25,26 @@ from agent_server.retrieval.candidates import (
     Run,
     SearchOptions,
     VectorsReplaced,
+    fusion_of,
     hybrid,
     plan_lexical,
+    resolved,
     session,
     set_session,
     variables,
     vector_text,
 )
+from agent_server.retrieval.expand import RELATIONS, Placed, expanded, followed
 from agent_server.retrieval.weigh import Candidate, Group
 
 MAX_TOP_K = 100
 MAX_REFILLS = 3
+NO_EMBEDDER = "no embedder was asked for"
+#: What a collection is set to that decides which passages a question brings: kept with the trace.
+_SETTINGS = (
+    *("text_search_config", "avg_length", "has_hnsw", "model", "model_digest"),
+    *("fusion", "fusion_weight", "authority_weight", "lexical_ranker", "expand_cites", "expand_defines"),
+)
 
 
 def search(
@@ -52,7 +61,7 @@ def search(
     `embedder` None searches by words alone. Raises InvalidArgument, UnknownCollection, ContractMismatch (the
     embedder is not the one the collection was made with), DatabaseUnavailable, ReaderLoginFailed.
     """
-    query = _checked(query, options)
+    query = checked(query, options)
     with suppress(VectorsReplaced):
         return _search(database, collection_name, query, embedder, options, clock)
     return _search(database, collection_name, query, embedder, options, clock)  # with the contract of now
@@ -69,17 +78,11 @@ def _search(
     started = clock()
     with translated(), database.owner() as connection:
         collection = get_collection(connection, collection_name)
-    run = Run(collection, options)
-    fusion = options.fusion or collection.fusion
-    if fusion != "lexical":
-        run.vector = _embed(run, query, embedder, clock)
-    text = lexical_text(query, question=True)
+    run = begun(collection, query, embedder, options, clock)
     before_sql = clock()
     with translated(), database.reader(collection.reader_role, collection.schema_name) as connection:
-        execute(connection, "steady")
-        groups = _retrieve(connection, run, text, use_lexical=fusion != "dense" or not run.vector)
-        passages = _show(connection, run, groups)
-        diagnostic = None if passages else _why_empty(connection, run)
+        passages = found(connection, run, query, clock).passages
+        diagnostic = None if passages else why_empty(connection, run)
     now = clock()
     run.timings_ms |= {"sql": _ms(now - before_sql), "total": _ms(now - started)}
     result = SearchResult(
@@ -95,7 +98,7 @@ def _search(
         database,
         collection.schema_name,
         result,
-        request=_request(run, fusion),
+        request=request_of(run),
         terms=run.lexical.terms,
         variables=variables(run),
         candidates=run.counts,
@@ -103,10 +106,44 @@ def _search(
     return result if untraced is None else replace(result, degraded=(*result.degraded, untraced))
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: every group of candidates best first, the merged list, and that list as passages."""
+
+    groups: list[Group]
+    placed: list[Placed]
+    passages: tuple[Passage, ...]
+
+
+def begun(
+    collection: Collection,
+    query: str,
+    embedder: Embedder | None,
+    options: SearchOptions,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Run:
+    """A search that has its question's vector, as far as it wants and gets one; raises ContractMismatch."""
+    run = Run(collection, options)
+    if fusion_of(run) != "lexical":
+        run.vector = _embed(run, query, embedder, clock)
+    return run
+
+
+def found(connection: Conn, run: Run, query: str, clock: Callable[[], float] = time.perf_counter) -> Found:
+    """All that happens in the database, at the beginning of a reader's transaction."""
+    execute(connection, "steady")
+    text = lexical_text(query, question=True)
+    groups = _retrieve(connection, run, text, use_lexical=fusion_of(run) != "dense" or not run.vector)
+    before_edges = clock()
+    placed = expanded(connection, run, query, _with_anchors(groups, run.options.top_k), groups)
+    run.timings_ms["expand"] = _ms(clock() - before_edges)
+    return Found(groups, placed, _show(connection, run, placed))
+
+
 # -- question ---------------------------------------------------------------------------------------------------
 
 
-def _checked(query: str, options: SearchOptions) -> str:
+def checked(query: str, options: SearchOptions) -> str:
     """The question without control characters; raises InvalidArgument when it cannot be searched for."""
     # Spaces of every kind part words; what has no width at all (a soft hyphen) does not.
     cleaned = "".join(
@@ -122,6 +159,10 @@ def _checked(query: str, options: SearchOptions) -> str:
         )
     if not 1 <= options.top_k <= MAX_TOP_K:
         raise InvalidArgument("top_k", f"is {options.top_k}; expected 1 to {MAX_TOP_K}")
+    if options.hops not in (1, 2):
+        raise InvalidArgument("hops", f"is {options.hops}; expected 1 or 2")
+    if unknown := set(options.expand or ()) - set(RELATIONS):
+        raise InvalidArgument("expand", f"names {sorted(unknown)}; expected some of {list(RELATIONS)}")
     filters.checked(options.filters)
     return cleaned
 
@@ -130,7 +171,7 @@ def _embed(run: Run, query: str, embedder: Embedder | None, clock: Callable[[], 
     """The question's vector as text, '' when there is none, with the reason noted."""
     started = clock()
     if embedder is None:
-        run.degraded.append(Degraded("dense", "no embedder was asked for"))
+        run.degraded.append(Degraded("dense", NO_EMBEDDER))
         return ""
     try:
         vector = embedder.embed_query(query)  # first: it keeps to the search's time limit and learns the identity
@@ -144,6 +185,9 @@ def _embed(run: Run, query: str, embedder: Embedder | None, clock: Callable[[], 
         ) from None
     finally:
         run.timings_ms["embed"] = _ms(clock() - started)
+    if not storable(vector[None])[0]:  # to it every passage would be as near as any other, or nearer than all
+        run.degraded.append(Degraded("dense", "the embedder gave a vector without direction, or with numbers missing"))
+        return ""
     return vector_text(vector)
 
 
@@ -176,6 +220,8 @@ def _fold_and_refill(connection: Conn, run: Run, text: LexicalText, *, use_lexic
 
     Each round's statement passes over them and ranks what it finds behind what earlier rounds found.
     """
+    run.counts, run.excluded, run.rounds = {}, [], []  # nothing of an attempt that was given up
+    run.dense_before = run.lexical_before = 0
     set_session(connection, run)
     _apply_filters(connection, run)
     candidates: dict[int, Candidate] = {}
@@ -217,24 +263,20 @@ def _apply_filters(connection: Conn, run: Run) -> None:
 # -- result -----------------------------------------------------------------------------------------------------
 
 
-def _show(connection: Conn, run: Run, groups: Sequence[Group]) -> tuple[Passage, ...]:
-    """The first top_k groups as passages, each arm's first hit among them."""
-    shown = _with_anchors(groups, run.options.top_k)
-    if not shown:
+def _show(connection: Conn, run: Run, placed: Sequence[Placed]) -> tuple[Passage, ...]:
+    """Hits and what edges added, as passages."""
+    if not placed:
         return ()
-    ids = [g.head.id for g in shown]
+    ids = [p.id for p in placed]
     values = {"ids": ids, "vector": run.vector, "bm25": run.lexical.bm25}
     rows = {row["id"]: row for row in fetch_all(connection, "passages", values)}
     also: dict[int, list[str]] = {}
     for row in fetch_all(connection, "copies", {"ids": ids}):
         also.setdefault(row["id"], []).append(row["chunk_id"])
-    for group in shown:
+    for group in (p.group for p in placed if p.group is not None):
         if group.hashes:
             also.setdefault(group.head.id, []).extend(r["chunk_id"] for r in near.near_copies(connection, group))
-    return tuple(
-        _passage(rank, group.head, rows[group.head.id], also.get(group.head.id, []), run)
-        for rank, group in enumerate(shown, 1)
-    )
+    return tuple(_passage(rank, p, rows[p.id], also.get(p.id, []), run) for rank, p in enumerate(placed, 1))
 
 
 def _with_anchors(groups: Sequence[Group], top_k: int) -> list[Group]:
@@ -255,7 +297,8 @@ def _is_anchor(group: Group) -> bool:
     return any(1 in (c.dense_rank, c.lexical_rank) for c in (group.head, *group.folded))
 
 
-def _passage(rank: int, head: Candidate, row: Mapping[str, Any], also_in: Sequence[str], run: Run) -> Passage:
+def _passage(rank: int, placed: Placed, row: Mapping[str, Any], also_in: Sequence[str], run: Run) -> Passage:
+    head = placed.group.head if placed.group else placed.candidate  # None: an edge led to what no arm found
     others = tuple(dict.fromkeys(c for c in also_in if c != row["chunk_id"]))[: near.MAX_COPIES]
     lexical_score = row["lexical_score"] if run.lexical.terms else None
     return Passage(
@@ -268,17 +311,19 @@ def _passage(rank: int, head: Candidate, row: Mapping[str, Any], also_in: Sequen
         heading=tuple(row["heading_path"]),
         text=row["text"],
         context=row["context"],
-        score=round(head.score, 6),
-        dense_rank=head.dense_rank,
+        score=round(head.score, 6) if head else 0.0,
+        dense_rank=head.dense_rank if head else None,
         dense_score=_rounded(row["dense_score"]),
-        lexical_rank=head.lexical_rank,
+        lexical_rank=head.lexical_rank if head else None,
         lexical_score=_rounded(lexical_score),
         authority=round(row["authority"], 4),
         also_in=others,
+        via=placed.via,
+        edge=placed.edge,
     )
 
 
-def _why_empty(connection: Conn, run: Run) -> str:
+def why_empty(connection: Conn, run: Run) -> str:
     """What emptied the result, in one sentence."""
     row = fetch_one(connection, "empty_reason") or {}
     name = run.collection.name
@@ -286,29 +331,45 @@ def _why_empty(connection: Conn, run: Run) -> str:
         return f"Collection {name} is empty: `kb ingest {name} PATH` fills it."
     if not row["searched"]:
         return f"All {row['retired']} passages of {name} are retired."
+    missing = {d.arm: d.reason for d in run.degraded}
     reasons = []
     if run.filters:
         left = filters.count_left(connection, run.filters)
         share = f"{left or 'none'} of {row['chunks'] - row['retired']} passages"
-        reasons.append(f"the filter ({run.options.filters}) leaves {share}")
+        reasons.append(f"the filter ({run.options.filters}) leaves {share}{_each_alone(connection, run)}")
         if not left:
             return f"Nothing found in {name}: {reasons[0]}."
-    if not run.lexical.terms:
-        reasons.append("the question holds only stop words or symbols")
-    elif run.counts.get("lexical", 0) == 0:
+    if run.lexical.terms:
         where = "them" if run.filters else f"the {row['searched']} passages"
         reasons.append(f"none of its {len(run.lexical.terms)} terms stands in {where}")
+    elif "lexical" in missing:
+        reasons.append(missing["lexical"])
     if not run.vector:
-        reasons.append("the dense arm did not run")
+        reasons.append(f"the dense arm did not run ({missing.get('dense', 'the search is by words alone')})")
     elif not row["with_vector"]:
         reasons.append("no passage has a vector")
     return f"Nothing found in {name}: " + "; ".join(reasons or ["no passage is near the question"]) + "."
 
 
-def _request(run: Run, fusion: str) -> dict[str, Any]:
-    """What was asked, for the trace."""
-    asked = {"filters": run.options.filters.to_json()} if run.options.filters else {}
-    return {"top_k": run.options.top_k, "fusion": fusion, **asked, "session": session(run)}
+def _each_alone(connection: Conn, run: Run) -> str:
+    """What each of several conditions leaves by itself: ` (source x/*: none, heading fees: 3)`."""
+    conditions = run.options.filters.each()
+    if len(conditions) < 2:
+        return ""
+    config = run.collection.text_search_config
+    told = []
+    for condition in conditions:
+        left = filters.count_left(connection, filters.variables(connection, config, condition))
+        told.append(f"{condition}: {left or 'none'}")
+    return f" (alone: {', '.join(told)})"
+
+
+def request_of(run: Run) -> dict[str, Any]:
+    """What was asked, with the collection's settings where none were given, and those settings: a replay asks the same
+    and tells what is set otherwise by then."""
+    asked = replace(resolved(run), expand=followed(run))
+    collection = {name: getattr(run.collection, name) for name in _SETTINGS}
+    return {**asked.to_json(), "collection": collection, "session": session(run)}
 
 
 def _ms(seconds: float) -> float:

@@ -1,12 +1,14 @@
-"""One row per search, written after the answer by the owner's connection."""
+"""One row per search, written after the answer by the owner's connection, and deleted when it is old."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
 
-from agent_server.db import Database, execute, fetch_all
+from agent_server.db import Conn, Database, execute, fetch_all, fetch_one
 from agent_server.errors import CallerError, DatabaseUnavailable, InvalidArgument
 from agent_server.models import Degraded, SearchResult
 from agent_server.retrieval.lexical import Term
@@ -41,7 +43,11 @@ def write(
                     "chunk_id": p.chunk_id,
                     "score": p.score,
                     "dense_rank": p.dense_rank,
+                    "dense_score": p.dense_score,
                     "lexical_rank": p.lexical_rank,
+                    "lexical_score": p.lexical_score,
+                    "via": p.via,
+                    "text_sha256": text_sha256(p.text),
                 }
                 for p in result.passages
             ]
@@ -56,6 +62,22 @@ def write(
     except (psycopg.Error, DatabaseUnavailable) as error:
         return Degraded("trace", f"not recorded: {str(error).splitlines()[0]}")
     return None
+
+
+def text_sha256(text: str) -> str:
+    """Hex digest of a passage's text: a replay tells by it whether the passage is what it was."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prune(connection: Conn, keep_days: int, now: datetime) -> dict[str, int]:
+    """Delete searches and tool calls older than `keep_days` before `now` (with its zone); 0 keeps them for ever.
+
+    `connection` is the owner's, in the collection's schema. How many went: {"searches": n, "tool_calls": n}.
+    """
+    if keep_days == 0:
+        return {"searches": 0, "tool_calls": 0}
+    values = {"before": (now - timedelta(days=keep_days)).isoformat()}
+    return {name: int(n) for name, n in (fetch_one(connection, "traces_prune", values) or {}).items()}
 
 
 def list_traces(database: Database, schema: str, limit: int = 20) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ class Candidate:
     context: str
     #: hash of a whole paragraph -> its stretch (start, end) in `text`
     paragraphs: Mapping[int, tuple[int, int]]
+    passage_hash: bytes = b""  #: equal for equal texts; empty where it is not known
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ WITH incoming AS MATERIALIZED (
     FROM jsonb_to_recordset(:'rows'::jsonb) AS r(
              position integer, chunk_index integer, text text, context text, heading_path text[], label text,
              page_first integer, page_last integer, char_start integer, char_end integer, passage_hash bytea,
-             paragraph_hashes bigint[], paragraph_spans integer[], words text, context_words text, extras text)
+             paragraph_hashes bigint[], paragraph_spans integer[], marks jsonb, words text, context_words text, extras text)
     JOIN unnest(:'embeddings'::halfvec[]) WITH ORDINALITY AS e(embedding, position) USING (position)
 ),
 -- Before the first load is over there is no mean length: the file's own stands in until all rows are restated.
@@ -19,9 +19,9 @@ mean AS (
 )
 INSERT INTO chunks
     (source, chunk_index, text, context, heading_path, label, page_first, page_last, char_start, char_end,
-     passage_hash, paragraph_hashes, paragraph_spans, canonical, authority, retired, tsv, bm25, embedding)
+     passage_hash, paragraph_hashes, paragraph_spans, marks, canonical, authority, retired, tsv, bm25, embedding)
 SELECT :'source'::text, chunk_index, text, context, heading_path, label, page_first, page_last, char_start, char_end,
-       passage_hash, paragraph_hashes, paragraph_spans,
+       passage_hash, paragraph_hashes, paragraph_spans, marks,
        NOT :'retired'::boolean
            AND row_number() OVER (PARTITION BY passage_hash ORDER BY chunk_index) = 1
            AND NOT EXISTS (SELECT FROM chunks c WHERE c.passage_hash = i.passage_hash AND c.canonical),

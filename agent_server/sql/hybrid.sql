@@ -17,7 +17,8 @@
 --      exact        flag: compare vectors one by one, as few passages are left or the index brought too few
 --      of a filter, each only when it is in use (filters.py): filtered, of_files (flags), sources, media_types (regular
 --      expressions), min_authority, since, until, fields (jsonpath), heading (folded), phrase, exclude
--- out: best first, with what weigh.py needs to fold near copies
+-- out: best first, with what weigh.py needs to fold near copies and explain.py to say where a score comes from: its parts
+--      (by_dense + by_lexical + by_code = fused) and the bonus, which score may hold less of than there is
 -- uses: chunks_embedding (HNSW), chunks_tsv (GIN), chunks_pkey, chunks_others
 WITH
 -- The lines down to the end of "searched" are the same in lexical_probe.sql and filter_count.sql; a test compares them.
@@ -157,29 +158,36 @@ measured AS (
 -- rrf: sum of 1 / (k + rank) over the ranks that a question has (Cormack, Clarke and Büttcher, 2009), over its greatest
 -- possible value. score: min-max cosine and BM25 over its best, weighed; both known for every candidate.
 fused AS (
-    SELECT *,
-           CASE :'fusion'::text
-               WHEN 'score' THEN
-                   CASE WHEN :'tsquery'::text = '' THEN 1 ELSE :'fusion_weight'::double precision END
-                       * coalesce((dense_score - min(dense_score) OVER ())
-                                  / nullif(max(dense_score) OVER () - min(dense_score) OVER (), 0),
-                                  CASE WHEN dense_score IS NULL THEN 0 ELSE 1 END)
-                 + CASE WHEN nullif(:'vector'::text, '') IS NULL THEN 1
-                        ELSE 1 - :'fusion_weight'::double precision END
-                       * coalesce(lexical_score / nullif(max(lexical_score) OVER (), 0), 0)
-               ELSE
-                   (coalesce(1.0 / (:'rrf_k'::double precision + dense_rank), 0)
-                    + coalesce(1.0 / (:'rrf_k'::double precision + lexical_rank), 0)
-                    + :'code_weight'::double precision
-                      * CASE WHEN entry THEN 1 ELSE :'mention_weight'::double precision END
-                      * coalesce(1.0 / (:'rrf_k'::double precision + code_rank), 0))
-                   / (((nullif(:'vector'::text, '') IS NOT NULL)::integer + (:'tsquery'::text <> '')::integer
-                       + CASE WHEN :'codes'::text = '' THEN 0 ELSE :'code_weight'::double precision END)
-                      / (:'rrf_k'::double precision + 1))
-           END AS fused,
+    SELECT *, by_dense + by_lexical + by_code AS fused,
            least(dense_rank, lexical_rank) <= 10 AS near_top,
            coalesce(greatest(dense_rank, lexical_rank) <= 3 AND dense_rank + lexical_rank IS NOT NULL, false) AS agreed
-    FROM measured
+    FROM (
+        SELECT m.*,
+               CASE :'fusion'::text
+                   WHEN 'score' THEN
+                       CASE WHEN :'tsquery'::text = '' THEN 1 ELSE :'fusion_weight'::double precision END
+                           * coalesce((dense_score - min(dense_score) OVER ())
+                                      / nullif(max(dense_score) OVER () - min(dense_score) OVER (), 0),
+                                      CASE WHEN dense_score IS NULL THEN 0 ELSE 1 END)
+                   ELSE coalesce(1.0 / (:'rrf_k'::double precision + dense_rank), 0) / greatest_sum
+               END AS by_dense,
+               CASE :'fusion'::text
+                   WHEN 'score' THEN
+                       CASE WHEN nullif(:'vector'::text, '') IS NULL THEN 1
+                            ELSE 1 - :'fusion_weight'::double precision END
+                           * coalesce(lexical_score / nullif(max(lexical_score) OVER (), 0), 0)
+                   ELSE coalesce(1.0 / (:'rrf_k'::double precision + lexical_rank), 0) / greatest_sum
+               END AS by_lexical,
+               CASE :'fusion'::text
+                   WHEN 'score' THEN 0
+                   ELSE :'code_weight'::double precision
+                       * CASE WHEN entry THEN 1 ELSE :'mention_weight'::double precision END
+                       * coalesce(1.0 / (:'rrf_k'::double precision + code_rank), 0) / greatest_sum
+               END AS by_code
+        FROM measured m,
+             (SELECT ((nullif(:'vector'::text, '') IS NOT NULL)::integer + (:'tsquery'::text <> '')::integer
+                      + CASE WHEN :'codes'::text = '' THEN 0 ELSE :'code_weight'::double precision END)
+                     / (:'rrf_k'::double precision + 1) AS greatest_sum) AS g) AS parts
 ),
 -- The bonus breaks near-ties: it never lifts a passage outside both arms' first 10 over one in both first 3.
 scored AS (
@@ -197,6 +205,7 @@ kept AS (
     FROM scored
 )
 SELECT k.id, k.chunk_id, k.score, k.dense_rank, k.dense_score, k.lexical_rank, k.lexical_score, k.authority,
+       k.code_rank, k.entry, k.by_dense, k.by_lexical, k.by_code, k.fused, k.bonus,
        (SELECT count(*) FROM dense) AS dense_found, (SELECT count(*) FROM lexical) AS lexical_found,
        c.passage_hash, c.paragraph_hashes, c.paragraph_spans, c.text, c.context
 FROM kept k JOIN chunks c USING (id)

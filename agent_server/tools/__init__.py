@@ -12,7 +12,7 @@ from psycopg_pool import PoolTimeout
 from agent_server.catalog import Collection
 from agent_server.db import execute
 from agent_server.errors import CallerError, KnowledgeBankError
-from agent_server.tools import arguments, knowledge_base
+from agent_server.tools import arguments, knowledge_base, recall_claims
 from agent_server.tools.toolbox import BUDGET_TOKENS, Toolbox
 
 __all__ = ["BUDGET_TOKENS", "Toolbox", "UnknownTool", "dispatch", "schemas"]
@@ -25,8 +25,9 @@ _RUN: dict[str, Callable[[Toolbox, Collection, Mapping[str, Any]], dict[str, Any
 }
 _PARAMETERS: dict[str, tuple[str, ...]] = {
     schema["function"]["name"]: tuple(schema["function"]["parameters"]["properties"])
-    for schema in knowledge_base.schemas(())
+    for schema in (*knowledge_base.schemas(()), recall_claims.schema(()))
 }
+_KNOWN = tuple(_PARAMETERS)
 _LOGGED_CHARS = 4000
 
 
@@ -37,34 +38,40 @@ class UnknownTool(CallerError):
 
 def schemas(toolbox: Toolbox) -> list[dict[str, Any]]:
     """The tools that this caller has, in the OpenAI and Ollama function shape."""
-    return knowledge_base.schemas(toolbox.visible())
+    visible = toolbox.visible()
+    return [*knowledge_base.schemas(visible), recall_claims.schema(visible)]
 
 
 def dispatch(toolbox: Toolbox, name: str, given: Any) -> dict[str, Any]:
     """Call the tool `name` with `given` (an object, or JSON text of one); the contract's JSON.
 
     Raises UnknownTool, InvalidArgument, UnknownCollection, UnknownPassage, and what a search raises. Each call that
-    names a collection the caller may see stands in its tool_calls afterwards, a refused one too.
+    names a collection the caller may see stands in its tool_calls afterwards, a refused one too; one that looks in all
+    of them stands in each.
     """
-    run = _RUN.get(name)
-    if run is None:
+    if name not in _PARAMETERS:
         raise UnknownTool(
             f"no tool is called {arguments.shown(name)}",
-            hint=f"There are: {', '.join(_RUN)}.",
-            details={"known": list(_RUN)},
+            hint=f"There are: {', '.join(_KNOWN)}.",
+            details={"known": list(_KNOWN)},
         )
     values = arguments.as_object(given)
-    collection = toolbox.collection(arguments.text(values, "collection"))
+    everywhere = name == recall_claims.RECALL and values.get("collection") is None
+    collections = toolbox.visible() if everywhere else [toolbox.collection(arguments.text(values, "collection"))]
     outcome, trace_id, result = "internal", None, None
     try:
         arguments.check_names(values, _PARAMETERS[name], name)
-        result = run(toolbox, collection, values)
+        if name == recall_claims.RECALL:
+            result = recall_claims.run_recall(toolbox, collections, values)
+        else:
+            result = _RUN[name](toolbox, collections[0], values)
         outcome, trace_id = "ok", result.get("trace_id")
     except KnowledgeBankError as error:
         outcome = error.code
         raise
     finally:
-        problem = _log(toolbox, collection, name, values, outcome, trace_id)
+        problems = [_log(toolbox, collection, name, values, outcome, trace_id) for collection in collections]
+        problem = next(filter(None, problems), "")
         if problem and result is not None and "degraded" in result:
             result["degraded"].append({"arm": "tool_log", "reason": problem})
     return result

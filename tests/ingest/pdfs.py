@@ -46,6 +46,48 @@ def unicode_map(pairs: str) -> bytes:
     return b"<< /Length %d >>\nstream\n" % len(body) + body + b"\nendstream"
 
 
+def numbered_font_pdf(codes: Sequence[int], ordering: str, *, vertical: bool = False) -> bytes:
+    """One page whose font says nothing of its letters but their numbers in Adobe's collection `ordering`."""
+    shown = b"".join(b"%04X" % code for code in codes)
+    font = b"<< /Type /Font /Subtype /Type0 /BaseFont /Made /Encoding /Identity-%c /DescendantFonts [6 0 R] >>" % (
+        b"V" if vertical else b"H"
+    )
+    inner = (
+        b"<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Made /DW 1000 "
+        b"/CIDSystemInfo << /Registry (Adobe) /Ordering (%s) /Supplement 0 >> >>" % ordering.encode()
+    )
+    made = raw_pdf(b"BT /F1 12 Tf 72 700 Td <%s> Tj ET\n" % shown, extra=[inner])
+    plain = made[made.index(b"5 0 obj") : made.index(b"6 0 obj")]
+    return made.replace(plain, b"5 0 obj\n" + font + b"\nendobj\n")  # the table of places is off: readers repair it
+
+
+def picture_pdf(words: bytes = b"", *, width: int = 612) -> bytes:
+    """One page with a picture over `width` of its 612 points, and words on it that are not shown (as OCR leaves)."""
+    image = (
+        b"<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 1 >>"
+        b"\nstream\n\x80\nendstream"
+    )
+    content = b"q %d 0 0 792 0 0 cm /Im1 Do Q\n" % width
+    if words:
+        content += b"BT 3 Tr /F1 12 Tf 72 700 Td (" + words + b") Tj ET\n"
+    return raw_pdf(content, resources=b"/XObject << /Im1 6 0 R >> ", extra=[image]).replace(b"/ToUnicode 6 0 R ", b"")
+
+
+def drawn_across(columns: Sequence[Sequence[str]], *, leaps: bool = False) -> bytes:
+    """One page in columns of 180 points, drawn row by row; with `leaps` a row is one piece with wide gaps in it."""
+    out = bytearray(b"BT /F1 9 Tf\n")
+    for n in range(max(map(len, columns))):
+        row = [(72 + 180 * place, column[n]) for place, column in enumerate(columns) if n < len(column)]
+        y = 740 - 11 * n
+        if leaps:
+            parts = b" -9000 ".join(b"(" + text.encode("latin-1") + b")" for _, text in row)
+            out += b"1 0 0 1 %d %d Tm [%s] TJ\n" % (row[0][0], y, parts)
+            continue
+        for x, text in row:
+            out += b"1 0 0 1 %d %d Tm (%s) Tj\n" % (x, y, text.encode("latin-1"))
+    return raw_pdf(bytes(out) + b"ET\n")
+
+
 class Book(FPDF):
     """A4 pages in Helvetica 10 with a running title and page numbers if asked for."""
 

@@ -63,6 +63,7 @@ def test_a_file_that_kills_its_reader_is_damaged_and_the_next_one_is_read(folder
         assert broken.status == FileStatus.DAMAGED
         assert "died of it" in broken.reason
         assert broken.sha256
+        assert not broken.settled  # it was killed, perhaps by a machine without memory
         assert isinstance(list(sandbox.read(_task(folder)))[-1], Finished)
 
 
@@ -70,7 +71,8 @@ def test_a_file_that_takes_too_long_is_given_up(folder: Path) -> None:
     with Sandbox(0.5, _hang) as sandbox:
         *_, slow = sandbox.read(_task(folder))
     assert isinstance(slow, Rejected)
-    assert (slow.status, slow.reason) == (FileStatus.TOO_LARGE, "took longer than 0.5 s to read")
+    assert (slow.status, slow.settled) == (FileStatus.TOO_LARGE, False)
+    assert slow.reason == "took longer than 0.5 s to read; the next run tries again"
 
 
 def test_a_reading_that_is_given_up_leaves_nothing_for_the_next_one(folder: Path) -> None:

@@ -68,6 +68,8 @@ def office(kind: str) -> bytes:
         ("bom.md", b"\xef\xbb\xbf# Setup\r\n", "text/markdown"),
         ("latin.txt", "Der Bürger und die Größe".encode("latin-1"), "text/plain"),
         ("nul.txt", b"good line\nba\x00d line\n", "text/plain"),
+        ("nul-latin.txt", "Die Grö\0ße der Körbe und der Säcke".encode("latin-1"), "text/plain"),
+        ("half.txt", b"a \xed\xa0\xbd half and a \0 in it, among more than a hundred of letters" * 3, "text/plain"),
     ],
 )
 def test_content_and_name_that_agree_are_taken(tmp_path: Path, name: str, data: bytes, media_type: str) -> None:

@@ -221,7 +221,9 @@ def test_an_empty_answer_names_the_filter_and_how_many_passages_it_left(
     database: Database, collection: Collection
 ) -> None:
     none = search(database, "FILTERED", "fee", HashEmbedder(), _options(Filters(sources=("x/*",), heading="fees")))
-    assert (none.diagnostic or "").endswith("the filter (source x/*, heading fees) leaves none of 5 passages.")
+    assert (none.diagnostic or "").endswith(
+        "the filter (source x/*, heading fees) leaves none of 5 passages (alone: source x/*: none, heading fees: 3)."
+    )
     some = search(database, "FILTERED", "zebra", None, _options(Filters(since=date(2024, 1, 1))))
     assert "the filter (since 2024-01-01) leaves 2 of 5 passages" in (some.diagnostic or "")
     assert "none of its 1 terms stands in them" in (some.diagnostic or "")
@@ -431,7 +433,7 @@ def test_two_phases_rank_like_all_passages_under_a_filter(database: Database, mo
 
 # -- statements -------------------------------------------------------------------------------------------------
 
-FILTERED = ("hybrid", "lexical_probe", "filter_count")
+FILTERED = ("hybrid", "lexical_probe", "filter_count", "expand", "explain_fit", "explain_ranks")
 CONDITIONS = ("sources", "min_authority", "media_types", "since", "until", "fields", "heading", "phrase", "exclude")
 
 
@@ -444,6 +446,16 @@ def test_the_filter_is_the_same_text_in_every_statement() -> None:
         blocks.add(block.group())
     assert len(blocks) == 1
     assert all(f"\\if :{{?{condition}}}" in block.group() for condition in CONDITIONS)
+
+
+def test_the_copies_that_take_a_place_under_a_filter_are_chosen_alike_by_search_and_explain() -> None:
+    blocks = set()
+    for name in ("hybrid", "explain_ranks"):
+        text = sql.load(name).path.read_text(encoding="utf-8")
+        block = re.search(r"^other_copy AS .*?^\)", text, re.MULTILINE | re.DOTALL)
+        assert block is not None, name
+        blocks.add(block.group())
+    assert len(blocks) == 1
 
 
 @pytest.mark.parametrize("name", FILTERED)

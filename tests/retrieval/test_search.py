@@ -1,6 +1,7 @@
 """The read path against a real Postgres: what is shown, in which order, and what is said when an arm is missing."""
 
 import re
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from agent_server.db import Database
 from agent_server.errors import ContractMismatch, InvalidArgument, ReaderLoginFailed, UnknownCollection
 from agent_server.retrieval import trace
 from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.filters import Filters
 from agent_server.retrieval.search import search
 from tests.corpus import File, fill, put
 from tests.hash_embedder import HashEmbedder
@@ -191,17 +193,81 @@ def test_a_question_of_stop_words_is_answered_by_vectors_alone(database: Databas
     assert [d.arm for d in result.degraded] == ["lexical"]
 
 
-def test_a_question_that_nothing_can_answer_says_why(database: Database) -> None:
+def _diagnostic(database: Database, name: str, query: str, embedder: HashEmbedder | None, **options: Any) -> str:
+    result = search(database, name, query, embedder, SearchOptions(**options))
+    assert result.passages == ()
+    assert result.diagnostic is not None
+    return result.diagnostic
+
+
+def test_an_empty_collection_is_named_with_what_fills_it(database: Database) -> None:
     fill(database, "EMPTY", [])
-    assert "is empty" in (search(database, "EMPTY", "refunds", HashEmbedder()).diagnostic or "")
-    fill(database, "RETIRED", [File("a.txt", ["Refunds are paid."], retired=True)])
-    assert "1 passages of RETIRED are retired" in (
-        search(database, "RETIRED", "refunds", HashEmbedder()).diagnostic or ""
-    )
+    found = _diagnostic(database, "EMPTY", "refunds", HashEmbedder())
+    assert found == "Collection EMPTY is empty: `kb ingest EMPTY PATH` fills it."
+
+
+def test_a_collection_of_retired_passages_is_named(database: Database) -> None:
+    fill(database, "RETIRED", [File("a.txt", ["Refunds are paid.", "Fees too."], retired=True)])
+    assert _diagnostic(database, "RETIRED", "refunds", HashEmbedder()) == "All 2 passages of RETIRED are retired."
+
+
+def test_words_that_stand_nowhere_are_counted_and_the_missing_arm_named_with_its_reason(database: Database) -> None:
     fill(database, "OTHER", [File("a.txt", ["Refunds are paid."])])
-    found = search(database, "OTHER", "zebra", None).diagnostic or ""
-    assert "none of its 1 terms" in found
-    assert "the dense arm did not run" in found
+    down = HashEmbedder()
+    down.lost_after = 0
+    start = "Nothing found in OTHER: none of its 2 terms stands in the 1 passages; the dense arm did not run "
+    assert _diagnostic(database, "OTHER", "zebra quagga", down) == start + "(the hash embedder is switched off)."
+    assert _diagnostic(database, "OTHER", "zebra quagga", None) == start + "(no embedder was asked for)."
+    alone = _diagnostic(database, "OTHER", "zebra quagga", None, fusion="lexical")
+    assert alone == start + "(the search is by words alone)."
+
+
+def test_a_question_of_stop_words_without_an_embedder_is_named(database: Database) -> None:
+    fill(database, "STOPS", [File("a.txt", ["Refunds are paid."])])
+    for query in ("what is it", "the who", "🚀"):
+        found = _diagnostic(database, "STOPS", query, None)
+        assert found.startswith("Nothing found in STOPS: the question holds only stop words or symbols; the dense arm")
+
+
+def test_passages_without_vectors_and_without_the_words_are_named(database: Database) -> None:
+    collection = fill(database, "BARE", [File("a.txt", ["Refunds are paid."])])
+    with database.owner(collection.schema_name) as connection:
+        connection.execute("UPDATE chunks SET embedding = NULL")
+    found = _diagnostic(database, "BARE", "zebra", HashEmbedder())
+    assert found.endswith("none of its 1 terms stands in the 1 passages; no passage has a vector.")
+    assert _diagnostic(database, "BARE", "refunds", HashEmbedder(), fusion="dense").endswith(
+        ": no passage has a vector."
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Filters(sources=("x/*",)), "the filter (source x/*) leaves none of 2 passages"),
+        (Filters(phrases=("paid refunds",)), 'the filter (phrase "paid refunds") leaves none of 2 passages'),
+        (Filters(exclude=("paid",)), 'the filter (without "paid") leaves none of 2 passages'),
+        (
+            Filters(sources=("a*",), exclude=("refunds", "fees")),
+            'the filter (source a*, without "refunds", without "fees") leaves none of 2 passages'
+            ' (alone: source a*: 2, without "refunds": 1, without "fees": 1)',
+        ),
+    ],
+    ids=str,
+)
+def test_a_filter_that_leaves_nothing_is_named_with_what_each_condition_leaves(
+    database: Database, asked: Filters, said: str
+) -> None:
+    fill(database, "FILTER", [File("a.txt", ["Refunds are paid.", "Fees are paid."])])
+    found = _diagnostic(database, "FILTER", "refunds", HashEmbedder(), filters=asked)
+    assert found == f"Nothing found in FILTER: {said}."
+
+
+def test_a_filter_that_leaves_passages_without_the_words_is_named_with_their_number(database: Database) -> None:
+    fill(database, "SOME", [File("a.txt", ["Refunds are paid."]), File("b.txt", ["Fees are paid."])])
+    found = _diagnostic(database, "SOME", "refunds", None, filters=Filters(sources=("b*",)))
+    assert found.startswith(
+        "Nothing found in SOME: the filter (source b*) leaves 1 of 2 passages; none of its 1 terms stands in them; "
+    )
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\r", "\x00", "\t"])

@@ -30,6 +30,8 @@ _COLLECTION = Collection(
     fusion_weight=0.5,
     authority_weight=0.08,
     refusal_threshold=None,
+    expand_cites=True,
+    expand_defines=True,
     has_hnsw=False,
 )
 TOOLS = {s["function"]["name"]: s for s in knowledge_base.schemas([_COLLECTION, replace(_COLLECTION, name="K12")])}

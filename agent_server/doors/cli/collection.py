@@ -11,7 +11,7 @@ from agent_server.db import Database, fetch_one
 from agent_server.doors.cli import context, output
 from agent_server.doors.cli.output import Json
 
-collection = typer.Typer(no_args_is_help=True, help="Collections: create, list, show, drop.")
+collection = typer.Typer(no_args_is_help=True, help="Collections: create, list, show, expand, drop.")
 
 Name = Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection; case does not matter.")]
 
@@ -86,6 +86,27 @@ def show(name: Name, as_json: Json = False) -> None:
     width = max(map(len, row))
     for key, value in row.items():
         output.write(f"{key.ljust(width)}  {output.clean(str('' if value is None else value))}".rstrip())
+
+
+@collection.command()
+def expand(
+    name: Name,
+    cites: Annotated[
+        bool | None, typer.Option("--cites/--no-cites", help="Add the passages that the first hits cite.")
+    ] = None,
+    defines: Annotated[
+        bool | None, typer.Option("--defines/--no-defines", help="Put definitions of what is asked for first.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which edges searches of a collection follow, unless they are told otherwise; without options show it."""
+    with context.opened() as (_, database):
+        found = catalog.set_expansion(database, name, cites=cites, defines=defines)
+    relations = {"cites": found.expand_cites, "defines": found.expand_defines}
+    if as_json:
+        output.emit({"collection": found.name, **relations})
+    else:
+        output.write(f"{found.name}: " + ", ".join(f"{k} {'on' if on else 'off'}" for k, on in relations.items()))
 
 
 @collection.command()

@@ -1,5 +1,6 @@
 """`kb ingest`, `kb files`, `kb remove`: what goes in, what became of it, what comes out again."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from agent_server.doors.cli import context, output, progress
 from agent_server.doors.cli.collection import Name
 from agent_server.doors.cli.output import Json
 from agent_server.models import FileStatus
+from agent_server.retrieval import trace as traces
 
 if TYPE_CHECKING:
     from agent_server.ingest.report import IngestReport
@@ -44,7 +46,7 @@ def ingest(
     from agent_server.ingest.steps import IngestOptions  # noqa: PLC0415
 
     with context.opened() as (settings, database):
-        context.collection_called(database, name)  # before a model is loaded
+        found = context.collection_called(database, name)  # before a model is loaded
         options = IngestOptions(
             bank=settings.bank,
             batch_size=settings.embed_batch_size,
@@ -56,6 +58,9 @@ def ingest(
         )
         with context.opened_embedder(settings) as embedder, progress.reporter(quiet=as_json) as reporter:
             report = pipeline.ingest(database, name, paths, embedder, options, reporter)
+        if not dry_run:
+            with database.owner(found.schema_name) as connection:
+                traces.prune(connection, settings.trace_retention_days, datetime.now(UTC))
     if as_json:
         output.emit({**report.to_json(), "dry_run": dry_run})
     else:
@@ -63,6 +68,7 @@ def ingest(
             for outcome in report.outcomes:
                 output.write(progress.line(outcome))
         output.note(("dry run, nothing was done: " if dry_run else "") + summary(report))
+        _tell_faults(report)
     return SOME_NOT_INDEXED if report.not_indexed else 0
 
 
@@ -103,6 +109,12 @@ def remove(
     for outcome in report.outcomes:
         output.write(progress.line(outcome))
     output.note(summary(report))
+    _tell_faults(report)
+
+
+def _tell_faults(report: "IngestReport") -> None:
+    for fault in report.faults:
+        output.note(f"warning: {fault}")
 
 
 def summary(report: "IngestReport") -> str:

@@ -13,7 +13,20 @@ from typing import Annotated
 import typer
 
 from agent_server import __version__
-from agent_server.doors.cli import collection, database, health, ingest, output, rebuild, search, serve, trace
+from agent_server.doors.cli import (
+    collection,
+    database,
+    evaluate,
+    explain,
+    health,
+    ingest,
+    output,
+    rebuild,
+    recall,
+    search,
+    serve,
+    trace,
+)
 from agent_server.doors.faults import as_known
 from agent_server.errors import InvalidArgument
 
@@ -33,7 +46,7 @@ def build_app(plugins: Sequence[EntryPoint] | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for module in (database, collection, ingest, rebuild, search, trace, health, serve):
+    for module in (database, collection, ingest, rebuild, search, explain, recall, trace, evaluate, health, serve):
         module.register(app)
     for plugin in entry_points(group=PLUGINS) if plugins is None else plugins:
         _join(app, plugin)

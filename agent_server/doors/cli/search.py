@@ -12,6 +12,7 @@ from agent_server.doors.cli.collection import Name
 from agent_server.doors.cli.output import Json
 from agent_server.models import Passage, SearchResult
 from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.expand import RELATIONS
 from agent_server.retrieval.search import MAX_TOP_K
 from agent_server.retrieval.search import search as run_search
 
@@ -52,6 +53,14 @@ def search(
     lexical: Annotated[
         bool, typer.Option("--lexical", help="By words alone, as --fusion lexical: no embedding model is asked.")
     ] = False,
+    expand: Annotated[
+        bool | None,
+        typer.Option(
+            "--expand/--no-expand",
+            help="Add what hits cite and put definitions first, or not; unset: as the collection is set.",
+        ),
+    ] = None,
+    hops: Annotated[int, typer.Option(min=1, max=2, help="2: also what a cited passage cites.")] = 1,
     source: filtering.Source = None,
     heading: filtering.Heading = "",
     min_authority: filtering.MinAuthority = None,
@@ -81,6 +90,8 @@ def search(
             authority_weight=authority_weight,
             lexical_ranker=None if ranker is None else ranker.value,
             filters=asked,
+            expand=None if expand is None else RELATIONS if expand else (),
+            hops=hops,
             statement_timeout_s=settings.statement_timeout_s,
             max_query_chars=settings.max_query_chars,
         )
@@ -126,8 +137,11 @@ def _passage(passage: Passage) -> str:
 
 
 def found_by(passage: Passage) -> str:
-    """`dense #2 · words #1`: which list found it at which rank."""
-    if passage.edge is not None:
-        return f"{passage.via} {passage.edge.from_chunk}: {output.clean(passage.edge.anchor)}"
+    """`dense #2 · words #1`: which list found it at which rank, and which edge put it where it stands."""
     lists = [("dense", passage.dense_rank), ("words", passage.lexical_rank)]
-    return " · ".join(f"{arm} #{rank}" for arm, rank in lists if rank is not None) or "copy of a hit"
+    found = [f"{arm} #{rank}" for arm, rank in lists if rank is not None]
+    if passage.edge is not None:
+        leads = "defines" if passage.edge.relation == "defines" else "cited by"
+        behind = "" if passage.edge.relation == "defines" else f" {output.clean(passage.edge.from_chunk)}"
+        found.append(f"{leads}{behind}: {output.clean(passage.edge.anchor)}")
+    return " · ".join(found) or "copy of a hit"

@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 from lxml import etree
 
+from agent_server.ingest.extract import page_marks
+from agent_server.ingest.extract.page_marks import visible
 from agent_server.ingest.extract.shared import TextBuilder, dated_note, make_document, parse_date
 from agent_server.ingest.hygiene import clean, clean_line, decode
 from agent_server.models import BlockKind, Document, FileStatus, Rejected, SourceFile
@@ -97,8 +99,19 @@ def _flat(text: str | None, keep_blanks: bool) -> str:
 
 
 def _tidy(text: str) -> str:
-    lines = (" ".join(re.split(r"[ \t\u00a0]+", line)).strip() for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)
+    """Lines without blanks around and blank lines between; marks of a blank line go on to the next one."""
+    lines: list[str] = []
+    carried = ""
+    for raw in page_marks.outside_blanks(text).split("\n"):
+        line = carried + " ".join(re.split(r"[ \t\u00a0]+", raw)).strip()
+        carried = ""
+        if visible(line):
+            lines.append(line)
+        else:
+            carried = line
+    if carried and lines:
+        lines[-1] += carried
+    return "\n".join(lines) if lines else carried
 
 
 def _line(node: _Node) -> str:
@@ -119,8 +132,16 @@ class _Walker:
     def flush(self, kind: BlockKind = "paragraph", *, prefix: str = "", tight: bool = False) -> None:
         text = _tidy("".join(self.run))
         self.run.clear()
-        if text:
+        if visible(text):
             self.out.add(kind, prefix + text, tight=tight)
+        elif text:
+            self.run.append(text)  # marks alone: the next block takes them
+
+    def carried(self) -> str:
+        """Marks that wait for a block."""
+        text = "".join(self.run)
+        self.run.clear()
+        return text
 
     def walk(self, node: _Node, kind: BlockKind = "paragraph", depth: int = 0) -> None:
         """Read what is inside `node`; loose text becomes blocks of `kind`."""
@@ -147,9 +168,9 @@ class _Walker:
         self.flush(kind)
         tag = node.tag
         if tag in _HEADINGS:
-            self.out.add("heading", _line(node), level=_HEADINGS[tag])
+            self._words("heading", _line(node), level=_HEADINGS[tag])
         elif tag == "pre":
-            self.out.add("code", _inline(node, keep_blanks=True))
+            self._words("code", _inline(node, keep_blanks=True))
         elif tag == "table":
             self._table(node, depth)
         elif tag in {"ul", "ol", "menu"}:
@@ -160,7 +181,15 @@ class _Walker:
             self.walk(node, kind, depth)
             self.flush(kind)
 
+    def _words(self, kind: BlockKind, text: str, *, level: int = 0, tight: bool = False) -> None:
+        """A block of `text`, with the marks that wait for one; marks alone go on waiting."""
+        if visible(text).strip():
+            self.out.add(kind, self.carried() + text, level=level, tight=tight)
+        else:
+            self.run.append("".join(text.split()))
+
     def _list(self, node: _Node, depth: int, indent: int) -> None:
+        self.run.append(page_marks.alone(node.text))
         number = _start(node)
         first = True
         for child in node:
@@ -183,8 +212,10 @@ class _Walker:
             before = len(self.out.spans)
             text = _tidy("".join(self.run)).replace("\n", "\n" + "  " * (indent + 1))
             self.run.clear()
-            if text:
+            if visible(text):
                 self.out.add("list_item", prefix + text, tight=tight)
+            elif text:
+                self.run.append(text)
             if len(self.out.spans) > before:
                 prefix, tight = "  " * (indent + 1), True
 
@@ -204,6 +235,7 @@ class _Walker:
         flush()
 
     def _definitions(self, node: _Node) -> None:
+        self.run.append(page_marks.alone(node.text))
         terms: list[str] = []
         said = False
         for child in node.iter("dt", "dd"):
@@ -215,14 +247,15 @@ class _Walker:
                     terms, said = [], False
                 terms.append(" ".join(text.split("\n")))
             elif said:
-                self.out.add("definition", text, tight=True)
+                self._words("definition", text, tight=True)
             else:
-                self.out.add("definition", f"{', '.join(terms)}: {text}" if terms else text)
+                self._words("definition", f"{', '.join(terms)}: {text}" if terms else text)
                 said = True
         if terms and not said:
-            self.out.add("definition", ", ".join(terms))
+            self._words("definition", ", ".join(terms))
 
     def _table(self, node: _Node, depth: int) -> None:
+        self.run.append(page_marks.alone(node.text))
         rows = [row for row in node.iter("tr") if next(row.iterancestors("table"), None) is node]
         cells = [[cell for cell in row if cell.tag in _CELLS and not _hidden(cell)] for row in rows]
         # A table that only lays out the page (one column, or tables inside) is read as the text that it holds.
@@ -234,11 +267,12 @@ class _Walker:
             return
         caption = next((c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None)
         if caption is not None:
-            self.out.add("paragraph", _line(caption))
+            self._words("paragraph", _line(caption))
         head = [i for i, row in enumerate(rows) if next(row.iterancestors("thead"), None) is not None]
+        self.run += [page_marks.alone(row.text) for row in rows]
         order = head + [i for i in range(len(rows)) if i not in set(head)]
         lines = [" | ".join(_line(cell) for cell in cells[i]) for i in order if cells[i]]
-        self.out.add("table", "\n".join(line for line in lines if line.strip(" |")))
+        self._words("table", "\n".join(line for line in lines if visible(line).strip(" |")))
 
 
 def _start(node: _Node) -> int:
@@ -283,18 +317,22 @@ def extract_html(file: SourceFile) -> Document | Rejected:
         root = None
     if root is None:
         return make_document(file, "", ())
-    walker = _Walker()
     body = root.find("body")
-    for part in _main_part(body if body is not None else root):
+    body = root if body is None else body
+    parts = list(_main_part(body))
+    values = page_marks.write(body, _BLOCKS)
+    walker = _Walker()
+    for part in parts:
         walker.walk(part)
         walker.flush()
+    text, spans, marks = page_marks.lift(walker.out.text, walker.out.spans, values)
     meta = _meta(root)
     raw_date = next((meta[name] for name in _DATES if name in meta), None)
     dated = parse_date(raw_date) if raw_date else None
     if raw_date and dated is None:
         notes += (dated_note("date", raw_date),)
     if any("depth" in error.message for error in parser.error_log):
-        if not walker.out.text:
+        if not text:
             reason = "elements are nested deeper than the parser reads"
             return Rejected(file.source, FileStatus.DAMAGED, reason, file.sha256, file.size_bytes, file.media_type)
         notes += ("some elements are nested too deep and were not read",)
@@ -304,10 +342,11 @@ def extract_html(file: SourceFile) -> Document | Rejected:
         metadata["language"] = root.get("lang") or ""
     return make_document(
         file,
-        walker.out.text,
-        walker.out.spans,
+        text,
+        spans,
         title=clean_line("".join(map(str, title.itertext()))) if title is not None else "",
         dated=dated,
         metadata=metadata,
         notes=notes + walker.out.notes,
+        marks=marks,
     )

@@ -39,6 +39,9 @@ class Flow:
         self.lines = lines
         self.usual = measure(lines)
         self.marked = find_bookmarks(lines, bookmarks)
+        named = {lines[index].page for index in self.marked}
+        #: Pages on which something begins that the outline names with other words than the page.
+        self.begun = {mark.page for mark in bookmarks} - named
         self.pieces: list[Piece] = []
         index = 0
         while index < len(lines):
@@ -195,6 +198,8 @@ class Flow:
         ended = _END.search(above.text) is not None
         if above.page != line.page:
             full = len(above.text) >= 0.75 * self.usual.width
+            if line.page in self.begun and not line.text[:1].islower():
+                return False
             return line.text[:1].islower() or (not ended and full)
         if abs(above.size - line.size) > 0.15 * max(above.size, line.size, 1.0) and ended:
             return False

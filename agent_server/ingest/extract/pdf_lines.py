@@ -3,21 +3,18 @@
 Lengths are in points (1/72 inch) from the lower left corner, as PDF counts them.
 """
 
-import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any
-
-from pypdf import PageObject
+from itertools import groupby, pairwise
 
 from agent_server.ingest.extract.headings import read_heading
+from agent_server.ingest.extract.pdf_text import Drawn, Fragment
 from agent_server.ingest.hygiene import clean
 
 _SOFT_HYPHEN = "\u00ad"
-_BOLD = re.compile(r"bold|black|heavy|semi ?bold|medi(?:um)?$|CMBX|-Medi", re.IGNORECASE)
 _LONG_WORD = re.compile(r"[^\W\d_]{23,}")
 _LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u04ff]+")
 _BROKEN_CODE = re.compile(r"(?:^|\s)[A-Z]{1,6}-\d+\s*$")
@@ -44,24 +41,6 @@ class PdfLine:
     columns: list[float] = field(default_factory=list)  #: where the cells begin
 
 
-@dataclass(slots=True)
-class _Fragment:
-    text: str
-    x: float
-    y: float
-    size: float
-    bold: bool
-
-
-def _place(text: str, cm: Sequence[float], tm: Sequence[float], font: Any, size: float) -> _Fragment:
-    x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
-    y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
-    c = tm[2] * cm[0] + tm[3] * cm[2]
-    d = tm[2] * cm[1] + tm[3] * cm[3]
-    name = str(font.get("/BaseFont", "")) if isinstance(font, dict) else ""
-    return _Fragment(text, float(x), float(y), float(size) * math.hypot(c, d), _BOLD.search(name) is not None)
-
-
 def _clean_text(raw: str) -> str:
     raw = raw.rstrip()
     if raw.endswith(_SOFT_HYPHEN):  # it is printed only at a line end, and there it is a hyphen
@@ -69,11 +48,8 @@ def _clean_text(raw: str) -> str:
     return " ".join(clean(raw)[0].split())
 
 
-def _width(fragment: _Fragment) -> float:
-    return sum(0.68 if letter.isupper() else 0.5 for letter in fragment.text.strip()) * fragment.size
-
-
-def _line(page: int, fragments: list[_Fragment]) -> PdfLine | None:
+def _line(page: int, fragments: Sequence[Fragment]) -> PdfLine | None:
+    fragments = _reading_order(fragments)
     raw = "".join(fragment.text for fragment in fragments)
     text = _clean_text(raw)
     shown = [fragment for fragment in fragments if fragment.text.strip()]
@@ -83,7 +59,7 @@ def _line(page: int, fragments: list[_Fragment]) -> PdfLine | None:
     cells = [first.text]
     columns = [first.x]
     for before, after in pairwise(shown):
-        if after.x - (before.x + _width(before)) > _CELL_GAP * after.size and after.size > 0:
+        if after.x - (before.x + before.width) > _CELL_GAP * after.size and after.size > 0:
             cells.append(after.text)
             columns.append(after.x)
         else:
@@ -105,7 +81,20 @@ def _line(page: int, fragments: list[_Fragment]) -> PdfLine | None:
     )
 
 
-def _sizes(fragments: list[_Fragment]) -> dict[float, int]:
+def _reading_order(fragments: Sequence[Fragment]) -> Sequence[Fragment]:
+    """Words from right to left in the order in which they are read, where a file draws them from left to right."""
+    shown = [f for f in fragments if f.text.strip()]
+    leftward = [any(unicodedata.bidirectional(c) in ("R", "AL") for c in f.text) for f in shown]
+    if sum(leftward) < 2 or any(a.x >= b.x for a, b in pairwise(shown)):
+        return fragments
+    ordered: list[Fragment] = []
+    for is_leftward, run in groupby(reversed(list(zip(shown, leftward, strict=True))), key=lambda pair: pair[1]):
+        words = [fragment for fragment, _ in run]
+        ordered += words if is_leftward else reversed(words)
+    return [f.part(f" {f.text.strip()}") for f in ordered]
+
+
+def _sizes(fragments: list[Fragment]) -> dict[float, int]:
     sizes: Counter[float] = Counter()
     for fragment in fragments:
         sizes[fragment.size] += len(fragment.text)
@@ -119,26 +108,24 @@ def _glue(above: str, below: str) -> str:
     return f"{above} {below}"
 
 
-def page_lines(page: PageObject, number: int) -> tuple[list[PdfLine], str]:
-    """The lines of a page in reading order, and the text as pypdf gave it. Errors of pypdf pass through."""
-    fragments: list[_Fragment] = []
-
-    def visit(text: str, cm: Sequence[float], tm: Sequence[float], font: Any, size: float) -> None:
-        fragments.append(_place(text, cm, tm, font, size))
-
-    raw = page.extract_text(visitor_text=visit)
+def page_lines(drawn: Drawn, number: int) -> list[PdfLine]:
+    """The lines of a page in the order of the file."""
     lines: list[PdfLine] = []
-    current: list[_Fragment] = []
-    for fragment in fragments:
-        parts = fragment.text.split("\n")
-        for index, part in enumerate(parts):
+    current: list[Fragment] = []
+    for fragment in drawn.fragments:
+        for index, part in enumerate(fragment.text.split("\n")):
             if index:
                 lines.extend(filter(None, [_line(number, current)]))
                 current = []
             if part:
-                current.append(_Fragment(part, fragment.x, fragment.y, fragment.size, fragment.bold))
+                current.append(fragment.part(part))
     lines.extend(filter(None, [_line(number, current)]))
-    return _join_rows(_recut(lines)), raw
+    return _join_rows(_recut(lines))
+
+
+def column_lines(rows: Sequence[Sequence[Fragment]], number: int) -> list[PdfLine]:
+    """The lines of a page whose pieces have been put in their order."""
+    return list(filter(None, (_line(number, row) for row in rows)))
 
 
 def plain_lines(text: str, number: int) -> list[PdfLine]:

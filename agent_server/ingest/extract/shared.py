@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agent_server.ingest.hygiene import clean, clean_line, clean_value
-from agent_server.models import Block, BlockKind, Document, FileStatus, Page, Rejected, SourceFile
+from agent_server.models import Block, BlockKind, Document, FileStatus, Mark, Page, Rejected, SourceFile
 
 MAX_LEVEL = 6
 _TITLE_CHARS = 300
@@ -146,6 +146,7 @@ def make_document(
     retired: bool = False,
     metadata: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    marks: tuple[Mark, ...] = (),
 ) -> Document | Rejected:
     """The document, with the best title at hand, or `empty` when there is no text. `text` must be clean."""
     if not text.strip():
@@ -168,4 +169,5 @@ def make_document(
         retired=retired,
         metadata=clean_value(dict(metadata or {})),
         notes=tuple(notes),
+        marks=marks,
     )

@@ -1,0 +1,1 @@
+"""Measures retrieval: gold questions and BEIR folders, through the search that the tools call."""

@@ -1,0 +1,3 @@
+-- The version of a source's passages as defines_stale.sql names it; no row without passages. in: rules, source
+-- uses: chunks_source_chunk_index_key
+SELECT :'rules'::text || ':' || id AS version FROM chunks WHERE source = :'source'::text ORDER BY chunk_index LIMIT 1

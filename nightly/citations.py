@@ -10,14 +10,17 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+
+from psycopg import errors as pg
 
 from agent_server import db
 from agent_server.catalog import Collection
 from agent_server.db import Conn, Database
 from agent_server.models import Mark
 from nightly.references.books import Book
-from nightly.references.edges import Dangling, Link, edges_of
+from nightly.references.edges import Dangling, Edges, Link, edges_of
 from nightly.references.manuscript import Passage, assemble
 from nightly.statements import execute, fetch_all
 
@@ -25,6 +28,7 @@ from nightly.statements import execute, fetch_all
 RULES = 1
 #: A source of more passages is neither cited nor read for citations: it would have to be held in memory.
 MAX_PASSAGES = 20_000
+TRIES = 5
 #: Documents held in memory at once, by the characters of their text.
 SHELF_CHARS = 40_000_000
 
@@ -90,41 +94,40 @@ def _announce(shelf: "_Shelf", wanted: dict[str, str]) -> None:
 
 
 def _attempt(shelf: "_Shelf", source: str, report: CitationsReport) -> Exception | None:
+    """Read one source, again when an ingestion of what it cites was in the way; the fault that kept it from being."""
     try:
-        for last in range(TRIES):
-            with suppress(pg.DeadlockDetected, *((pg.SerializationFailure,) if last < TRIES - 1 else ())):
-                with shelf.database.owner(shelf.collection.schema_name) as connection:
-                    links, dangling = _read_source(shelf, connection, source)
-                break
+        for _ in range(TRIES - 1):
+            with suppress(pg.DeadlockDetected):
+                _read_source(shelf, source, report)
+                return None
+        _read_source(shelf, source, report)
     except Exception as error:  # noqa: BLE001  one text must not keep the edges of all others from being made
         error.add_note(f"while the citations of {source} were read")
         return error
     return None
 
 
-def _read_source(shelf: "_Shelf", connection: Conn, source: str, report: CitationsReport) -> None:
-    """Replace the citations of one source. An ingestion of it waits, or has come before."""
-    db.execute(connection, "file_lock", {"collection": shelf.collection.name, "source": source, "passages": []})
-    row = next(iter(fetch_all(connection, "citations_version", {"rules": str(RULES), "source": source})), None)
-    if row is None:
-        return
-    book = shelf.load(connection, source)
-    shelf.connection = connection
-    execute(connection, "citations_clear_links", {"source": source})
-    execute(connection, "citations_clear_dangling", {"source": source})
-    wants: set[str] = set()
-    if book is not None:
-        edges = edges_of(book, shelf)
-        wants = edges.wants
-        if edges.links:
-            rows = json.dumps([_link(one) for one in edges.links])
-            report.links += execute(connection, "citations_links", {"rows": rows})
-        if edges.dangling:
-            rows = json.dumps([_dangling(one) for one in edges.dangling])
-            report.dangling += execute(connection, "citations_dangling", {"rows": rows})
-    values = {"source": source, "version": row["version"], "wants": sorted(wants)}
-    execute(connection, "citations_done", values)
+def _read_source(shelf: "_Shelf", source: str, report: CitationsReport) -> None:
+    """Replace the citations of one source, in a transaction. An ingestion of it waits, or has come before."""
+    with shelf.database.owner(shelf.collection.schema_name) as connection:
+        values = {"collection": shelf.collection.name, "source": source, "passages": []}
+        db.execute(connection, "file_lock", values)
+        version = next(iter(fetch_all(connection, "citations_version", {"rules": str(RULES), "source": source})), None)
+        if version is None:
+            return
+        shelf.connection = connection
+        book = shelf.book(source)
+        edges = edges_of(book, shelf) if book is not None else Edges()
+        execute(connection, "citations_clear_links", {"source": source})
+        execute(connection, "citations_clear_dangling", {"source": source})
+        links = execute(connection, "citations_links", {"rows": json.dumps([_link(one) for one in edges.links])})
+        rows = json.dumps([_dangling(one) for one in edges.dangling])
+        dangling = execute(connection, "citations_dangling", {"rows": rows})
+        done = {"source": source, "version": version["version"], "wants": sorted(edges.wants)}
+        execute(connection, "citations_done", done)
     report.sources += 1
+    report.links += links
+    report.dangling += dangling
 
 
 class _Shelf:

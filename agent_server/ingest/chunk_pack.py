@@ -3,6 +3,7 @@
 Works on offsets alone; what a chunk says of itself (context, label, pages, hashes) is made in `chunk`.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +13,11 @@ from agent_server.ingest.chunk_rows import Parts, cut_code, cut_table
 from agent_server.models import Block
 
 PROSE = frozenset({"paragraph", "list_item", "definition"})
+#: A number alone, "(iv)" or "2.": it names what follows, as a heading does.
+_NUMBER = re.compile(
+    r"(?:\((?:\d{1,4}|[ivxlcdm]{1,6}|[a-z]{1,2})\))+|(?:\d{1,4}|[ivxlcdm]{1,6}|[a-z])[.)]", re.IGNORECASE
+)
+_NUMBER_CHARS = 24
 
 
 class Atom(NamedTuple):
@@ -33,7 +39,7 @@ class Group:
 
     start: int
     atoms: list[Atom] = field(default_factory=list)
-    body: bool = False  #: holds something else than headings
+    body: bool = False  #: holds something else than headings and numbers
 
     @property
     def end(self) -> int:
@@ -99,13 +105,13 @@ class Packer:
             self._open = None
 
     def path(self, group: Group) -> tuple[str, ...]:
-        """The path of the first block that is not a heading, else of the last heading.
+        """The path of the first block that is neither heading nor number, else of the last block.
 
         What stands above the first heading of the document has no path and takes that of what follows it.
         """
         for atom in group.atoms:
             block = self.blocks[atom.block]
-            if block.kind != "heading" and block.heading_path:
+            if not self._names(atom) and block.heading_path:
                 return block.heading_path
         return self.blocks[group.atoms[-1].block].heading_path
 
@@ -148,24 +154,31 @@ class Packer:
             length = self._length(self._open, atom)
             if length <= self.size or (not self._open.body and length <= self.most):
                 break
-            heading = self.blocks[atom.block].kind == "heading"
-            if not self._open.body and atom.whole and not heading:
+            if not self._open.body and atom.whole and not self._names(atom):
                 return False
             self._close()
         if self._open is None:
             self._open = Group(self._overlap(atom))
         self._open.atoms.append(atom)
-        self._open.body = self._open.body or self.blocks[atom.block].kind != "heading"
+        self._open.body = self._open.body or not self._names(atom)
         return True
 
+    def _names(self, atom: Atom) -> bool:
+        """Whether the atom is a heading, or a number alone on its line: both belong to what follows them."""
+        block = self.blocks[atom.block]
+        if block.kind == "heading":
+            return True
+        short = block.kind in PROSE and atom.whole and atom.end - atom.start <= _NUMBER_CHARS
+        return short and _NUMBER.fullmatch(self.text[atom.start : atom.end].strip()) is not None
+
     def _close(self) -> None:
-        """Finish the open group. Headings at its end go on with the text that belongs to them."""
+        """Finish the open group. Headings and numbers at its end go on with the text that belongs to them."""
         group = self._open
         if group is None:
             return
         keep = len(group.atoms)
         if group.body:
-            while self.blocks[group.atoms[keep - 1].block].kind == "heading":
+            while self._names(group.atoms[keep - 1]):
                 keep -= 1
         carried = group.atoms[keep:]
         del group.atoms[keep:]

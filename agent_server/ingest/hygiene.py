@@ -26,6 +26,7 @@ _LIGATURES = re.compile("[\ufb00-\ufb06\ufb13-\ufb17\ufb50-\ufbb1\ufbd3-\ufd3d\u
 _SIGN_IN_WORD = re.compile("[a-z][¡-©«-´¶-¹»-¿×÷ØÐÞ\u0178ŒŠŽ][a-z]")
 _SAMPLE_BYTES = 64 * 1024
 _TOO_FEW = 8  #: letters beyond ASCII below which a guess is a toss-up
+_LARGEST = 2**63
 _NEARLY = 0.12  #: difference of charset-normalizer's measure of chaos (0..1) that decides nothing
 
 
@@ -68,12 +69,15 @@ def clean_value(value: Any) -> Any:
     """`value` with every string in it cleaned, dictionary keys too, as values that `json.dumps` takes.
 
     Must run before encoding: in JSON text a NUL stands as six ordinary letters that no cleaner finds. Tuples and
-    sets become lists; what JSON has no form for (dates, paths, NaN) becomes its `str`.
+    sets become lists; what JSON has no form for (dates, paths, NaN) becomes its `str`, and a number beyond 64 bits
+    its hexadecimal digits.
     """
     if isinstance(value, str):
         return clean(value)[0]
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return value if abs(value) < _LARGEST else hex(value)  # decimal digits of large ones are refused or take long
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):

@@ -15,7 +15,7 @@ from agent_server.embedding import Embedder
 from agent_server.errors import EmbedderUnavailable, EmbeddingRefused
 from agent_server.ingest import store
 from agent_server.ingest.authority import AuthorityRules
-from agent_server.ingest.plan import Step, name_taken
+from agent_server.ingest.plan import Found, Step, name_taken
 from agent_server.ingest.prepare import Part
 from agent_server.ingest.reading import Finished, Opened, Read, Task
 from agent_server.ingest.report import IngestReport, Outcome, Reporter, without_vector
@@ -168,10 +168,7 @@ def _index_file(run: Run, step: Step, part: Scope, reader: Reader) -> Outcome:
                 raise Stopped(step.source)
             match got:
                 case Rejected():
-                    # Where the file broke its reader before the hash was known, the plan's hash settles it.
-                    known = (
-                        got if got.sha256 else replace(got, sha256=step.found.sha256, size_bytes=step.found.size_bytes)
-                    )
+                    known = _with_hash(got, step.found)
                     return _store_rejected(run, step, part.root, known)
                 case Opened():
                     opened = got
@@ -253,6 +250,15 @@ def _described(row: LedgerRow, document: Document, passages: int, failures: Mapp
         dated=document.dated,
         metadata=json.dumps(dict(document.metadata), default=str),
     )
+
+
+def _with_hash(rejected: Rejected, found: Found) -> Rejected:
+    """A file that broke its reader before its hash was known is settled by the plan's hash. One that has become a
+    link, another size or nothing since the plan was made has no hash: the next run looks at it again."""
+    meanwhile = rejected.status in (FileStatus.REJECTED, FileStatus.FAILED)
+    if rejected.sha256 or meanwhile or rejected.size_bytes not in (0, found.size_bytes):
+        return rejected
+    return replace(rejected, sha256=found.sha256, size_bytes=found.size_bytes)
 
 
 def _store_rejected(run: Run, step: Step, root: str, rejected: Rejected) -> Outcome:

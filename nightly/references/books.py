@@ -1,13 +1,23 @@
 """A document ready to be cited: its places by number, its spots by name, and what it is called."""
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
+from nightly.references.commentary import Commentary
 from nightly.references.manuscript import Manuscript
 from nightly.references.markup import spots
 from nightly.references.names import names_of
-from nightly.references.outline import Outline, Place, build
+from nightly.references.outline import build
+from nightly.references.places import Outline, Place
+
+#: A table as extraction leaves it: rows of cells between bars, a grid, columns ruled with "===", a directive.
+_TABLE = re.compile(
+    r"(?:^[ \t]*(?:\|[^\n]*\||\+[-=+]{2,}\+|={2,}(?: +=+)+|\.\. (?:list-|csv-)?table::)[^\n]*(?:\n(?=[^\n]*\S)[^\n]*)*"
+    r"|(?:^[^\n|]+ \| [^\n]+(?:\n|\Z)){2,})",
+    re.MULTILINE,
+)
 
 
 class Book:
@@ -42,6 +52,34 @@ class Book:
             if not place.is_path and (place.word or place.level or "." in place.number):
                 index.setdefault((place.word, place.number), []).append(place)
         return index
+
+    @cached_property
+    def tails(self) -> dict[str, list[Place]]:
+        """Sections by the last part of their number: "4" for "§ 12.4"."""
+        tails: dict[str, list[Place]] = {}
+        for (word, number), places in self.index.items():
+            if word == "section" and "." in number:
+                tails.setdefault(number.rpartition(".")[2], []).extend(places)
+        return tails
+
+    @cached_property
+    def commentary(self) -> Commentary:
+        """Its comments on sections, if it holds any."""
+        return Commentary(self.outline)
+
+    @cached_property
+    def tables(self) -> list[tuple[int, int]]:
+        """Tables and their captions, in order."""
+        found = [(m.start(), m.end()) for m in _TABLE.finditer(self.manuscript.text)]
+        return sorted([*found, *self._captioned("table")])
+
+    @cached_property
+    def figures(self) -> list[tuple[int, int]]:
+        """Captions of figures, in order."""
+        return self._captioned("figure")
+
+    def _captioned(self, word: str) -> list[tuple[int, int]]:
+        return [(p.start, p.end) for p in self.outline.places if p.word == word]
 
     @cached_property
     def words(self) -> dict[str, int]:

@@ -5,10 +5,11 @@ counted: by the headings below the place that they comment on, else by paragraph
 """
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from nightly.references.numbering import APPENDED, roman
-from nightly.references.outline import Outline, Place
+from nightly.references.places import Outline, Place
 
 _BLOCK = re.compile(r"[^\n](?:[^\n]|\n(?![ \t]*\n))*")
 _RUN_IN = re.compile(r"[*_]{1,2}[^*_\n]{2,100}[*_]{1,2}|[A-Z“\"][^.\n]{1,100}(?<!www)\.(?=[A-Za-z“\"(])")
@@ -22,82 +23,88 @@ class Entry:
     end: int
 
 
-def commented(outline: Outline, number: str, path: tuple[str, ...]) -> Place | None:
-    """The place of the commentary on "2(c)": its section is the one that ends in that number."""
-    for place in outline.places:
-        if place.level and place.word in {"section", "article", "rule"} and _in_commentary(place):
-            tail = place.number.rpartition(".")[2]
-            if number in {place.number, tail} and (found := _below(place, path)) is not None:
-                return found
-    return None
+class Commentary:
+    """The comments of a document, if its appendices hold any; found once and looked up often."""
 
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        self._heads = [h.start for h in outline.headings]
+        self._sections: dict[str, list[Place]] = {}
+        self._known: dict[int, list[Entry]] = {}
+        for place in outline.places:
+            worded = place.level and place.word in {"section", "article", "rule"}
+            if worded and any(p.word in APPENDED for p in place.ancestors()):
+                for number in {place.number, place.number.rpartition(".")[2]}:
+                    self._sections.setdefault(number, []).append(place)
 
-def _in_commentary(place: Place) -> bool:
-    return any(p.word in APPENDED for p in place.ancestors())
+    def place(self, number: str, path: tuple[str, ...]) -> Place | None:
+        """The place of the comments on "2(c)": its section is the one that ends in that number."""
+        for section in self._sections.get(number, []):
+            place: Place | None = section
+            for value in path:
+                place = place.child(value) if place is not None else None
+            if place is not None:
+                return place
+        return None
 
-
-def _below(place: Place, path: tuple[str, ...]) -> Place | None:
-    for value in path:
-        child = place.child(value)
-        if child is None:
+    def entry(self, place: Place, counts: tuple[str, ...]) -> "Entry | Place | None":
+        """The comment with these counts below `place`: ("1",) or ("1", "ii")."""
+        numbered = place.child(counts[0])
+        if numbered is not None and not numbered.level:
+            for count in counts[1:]:
+                numbered = numbered.child(count) if numbered is not None else None
+            return numbered
+        known = self._entries(place)
+        number = int(counts[0]) if counts[0].isdigit() else 0
+        if not 0 < number <= len(known):
             return None
-        place = child
-    return place
+        if len(counts) == 1:
+            return known[number - 1]
+        part = roman(counts[1].lower())
+        after = number - 1 + part
+        return self._part(known[number - 1], part) or (known[after] if part and after < len(known) else None)
 
-
-def entry(outline: Outline, place: Place, counts: tuple[str, ...]) -> Entry | None:
-    """The comment with these counts below `place`: ("1",) or ("1", "ii")."""
-    numbered = place.child(counts[0])
-    if numbered is not None and not numbered.level:
-        for count in counts[1:]:
-            numbered = numbered.child(count) if numbered is not None else None
-        return Entry(numbered.start, numbered.end) if numbered is not None else None
-    known = _entries(outline, place)
-    number = int(counts[0]) if counts[0].isdigit() else 0
-    if not 0 < number <= len(known):
-        return None
-    found = known[number - 1]
-    if len(counts) == 1:
+    def _entries(self, place: Place) -> list[Entry]:
+        found = self._known.get(id(place))
+        if found is None:
+            found = self._known[id(place)] = self._counted(place)
         return found
-    return _part(outline, found, counts[1]) or _at(known, number - 1 + roman(counts[1]), roman(counts[1]) > 0)
 
+    def _counted(self, place: Place) -> list[Entry]:
+        """Comments right below a place, in order: headings, or paragraphs that begin with a title."""
+        text = self._outline.manuscript.text
+        inner = [c for c in place.children if c.level]
+        inner_starts = [c.start for c in inner]
 
-def _at(known: list[Entry], index: int, counted: bool) -> Entry | None:
-    return known[index] if counted and index < len(known) else None
+        def own(at: int) -> bool:
+            index = bisect_left(inner_starts, at + 1) - 1
+            return index < 0 or at >= inner[index].end
 
+        low, high = bisect_left(self._heads, place.body), bisect_left(self._heads, place.end)
+        starts = []
+        for index in range(low, high):
+            heading = self._outline.headings[index]
+            following = self._heads[index + 1] if index + 1 < len(self._heads) else place.end
+            # A repeated heading is a comment itself only when words stand right below it.
+            bare = heading.end in place.again and not text[heading.end : following].strip()
+            if own(heading.start) and not bare:
+                starts.append(heading.start)
+        if not starts:
+            blocks = (m.start() for m in _BLOCK.finditer(text, place.body, place.end))
+            starts = [at for at in blocks if own(at) and _RUN_IN.match(text, at)]
+        bounds = sorted({*starts, *inner_starts, place.end})
+        return [Entry(at, bounds[bisect_left(bounds, at + 1)]) for at in starts]
 
-def _entries(outline: Outline, place: Place) -> list[Entry]:
-    text = outline.manuscript.text
-    inner = [c for c in place.children if c.level]
-    ends = [c.start for c in inner] + [place.end]
-    starts = [h.start for h in outline.headings if place.body <= h.start < place.end and not _inside(inner, h.start)]
-    repeated = [h for h in outline.headings if h.end in place.again]
-    heads = {h.start: h.end for h in outline.headings}
-    for heading in repeated:  # a repeated heading is a comment itself when words stand right below it
-        following = next((s for s in starts if s > heading.start), place.end)
-        if not text[heading.end : following].strip():
-            starts.remove(heading.start)
-    starts = [s for s in starts if s in heads]
-    if not starts:
-        starts = [
-            found.start()
-            for found in _BLOCK.finditer(text, place.body, place.end)
-            if not _inside(inner, found.start()) and _RUN_IN.match(text, found.start())
+    def _part(self, found: Entry, number: int) -> Entry | None:
+        """The part "ii" of a comment: its second paragraph below the first."""
+        text = self._outline.manuscript.text
+        blocks = [
+            Entry(m.start(), m.end())
+            for m in _BLOCK.finditer(text, found.start, found.end)
+            if not self._is_heading(m.start())
         ]
-    bounds = sorted({*starts, *ends})
-    return [Entry(s, next((b for b in bounds if b > s), place.end)) for s in sorted(starts)]
+        return blocks[number] if 0 < number < len(blocks) else None
 
-
-def _inside(places: list[Place], at: int) -> bool:
-    return any(place.start <= at < place.end for place in places)
-
-
-def _part(outline: Outline, found: Entry, count: str) -> Entry | None:
-    """The part "ii" of a comment: its second paragraph below the first."""
-    text = outline.manuscript.text
-    heads = {h.start for h in outline.headings}
-    blocks = [b for b in _BLOCK.finditer(text, found.start, found.end) if b.start() not in heads]
-    number = roman(count.lower())
-    if not 0 < number < len(blocks):
-        return None
-    return Entry(blocks[number].start(), blocks[number].end())
+    def _is_heading(self, at: int) -> bool:
+        index = bisect_left(self._heads, at)
+        return index < len(self._heads) and self._heads[index] == at

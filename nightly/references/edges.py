@@ -65,10 +65,14 @@ def edges_of(book: Book, library: Library) -> Edges:
 def found_in(manuscript: Manuscript) -> list[Reference | Pointer]:
     """References and links in order. Words of a link are not read again, nor are headings: their numbers are names."""
     links = pointers(manuscript)
-    sure = [(p.start, p.end) for p in links if p.sure]
-    covered = _Stretches([*sure, *((h.start, h.end) for h in manuscript.headings)])
-    prose = [r for r in references(manuscript.text) if not covered.touch(r.start, r.end)]
-    return sorted([*links, *prose], key=lambda one: (one.start, one.end))
+    headings = _Stretches((h.start, h.end) for h in manuscript.headings)
+    covered = _Stretches((p.start, p.end) for p in links if p.sure or p.leads_out)
+    prose = [
+        r
+        for r in references(manuscript.text)
+        if not covered.touch(r.start, r.end) and (r.kind == "document" or not headings.touch(r.start, r.end))
+    ]
+    return sorted([*(p for p in links if not p.leads_out), *prose], key=lambda one: (one.start, one.end))
 
 
 class _Stretches:

@@ -9,28 +9,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nightly.references import signs
-from nightly.references.model import Parsed, Reference, Step
-from nightly.references.numbering import APPENDED, LOOSE, WORDS, kinds, normal, readings, tokens
+from nightly.references.heads import head
+from nightly.references.items import PATH_WORDS
+from nightly.references.model import Parsed, Reference
+from nightly.references.numbering import APPENDED, WORDS
 from nightly.references.outside import document_named
 
-MAX_MEMBERS = 40  #: of a range; a longer one is linked by its ends
-_MAX_ITEMS = 40
 _MAX_NESTING = 4
-_PATH_WORDS = frozenset({"paragraph", "point"})
-#: Followed by a single capital they may be plain words: "part A of the plan", "form I".
-_WEAK = frozenset(
-    {"part", "form", "title", "book", "rule", "point", "table", "figure", "exhibit", "section", "paragraph"}
-)
 _CHAINED = {
     "appendix", "annex", "schedule", "supplement", "part", "chapter", "article", "section", "document", "title",
     "subpart", "attachment", "exhibit", "paragraph",
 }  # fmt: skip
-#: "9.ii", and the dot that ends "I.D.3." within a list.
-_PARTS = re.compile(r"(?:\.[ivxl]{1,6}|\.[A-Z](?![A-Za-z])){1,4}(?!\w)")
-_FULL_STOP = re.compile(r"\.(?=,|[ \n](?:of|and|or)\b)")
-_OUTLINED = re.compile(r"[ivxl]+(?:\.[a-z])+\.\d+")
-#: "Article 46 or 47, ...", but not "section 4 or 5 loans".
-_ENDS_A_LIST = re.compile(rf"(?:\([0-9A-Za-z]{{1,5}}\))*(?:[,;.:)]|{signs.B}(?:of|and|or|shall|applies|apply)\b|\s*\Z)")
 
 
 def references(text: str) -> Iterator[Reference]:
@@ -47,7 +36,7 @@ def references(text: str) -> Iterator[Reference]:
 
 def _parse(text: str, found: re.Match[str], nesting: int) -> Parsed | None:
     """The references that begin with a trigger, with all that belongs to them."""
-    parsed = _head(text, found)
+    parsed = head(text, found)
     if parsed is None:
         return None
     parsed = _chained(text, parsed, nesting)
@@ -60,305 +49,6 @@ def _nested(text: str, at: int, nesting: int) -> Parsed | None:
         return None
     found = signs.TRIGGER.match(text, at)
     return _parse(text, found, nesting + 1) if found else None
-
-
-# -- what a trigger begins --------------------------------------------------------------------------------------
-
-
-def _head(text: str, found: re.Match[str]) -> Parsed | None:
-    start, at = found.start(), found.end()
-    if found["law"]:
-        return Parsed((Reference(start, at, "document", outside=" ".join(found["law"].split())),), at)
-    if found["near"]:
-        step = Step(found["near"].lower(), found["side"].lower())
-        return Parsed((Reference(start, at, "near", (step,)),), at)
-    if found["nth"]:
-        return Parsed((Reference(start, at, "place"),), at)
-    if found["series"]:
-        return _series(text, found)
-    if found["book"]:
-        return _book(text, found)
-    word = "section" if found["sign"] else WORDS[found["word"].lower()]
-    if word == "comment":
-        return _comments(text, start, at)
-    many = found["sign"] == "§§" if found["sign"] else found["word"].lower().endswith("s")
-    return _items(text, start, at, word, many=many, small=bool(found["word"]) and found["word"][0].islower())
-
-
-def _items(text: str, start: int, at: int, word: str, *, many: bool, small: bool) -> Parsed | None:
-    """A list of numbers and paths behind a word: "4.2, 4.3(a) and (b) through (d)"."""
-    first = _item(text, at, word, small=small)
-    if first is None:
-        return None
-    step, end = first
-    found = [Reference(start, end, "place", (step,), plain=word == "section" and text[start] != "§")]
-    begins = start
-    for _ in range(_MAX_ITEMS):
-        gap = signs.SEPARATOR.match(text, end + (step.number.count(".") == 2 and text[end : end + 2] == ".,"))
-        if gap is None or gap.end() == end or not (gap["word"] or "," in gap[0]):
-            break
-        if gap["again"] and word != "section":
-            break
-        further = _item(text, gap.end(), word, small=small, after=step, many=many or bool(gap["again"]))
-        if further is None:
-            break
-        is_range = gap["word"] in signs.RANGE_WORDS
-        if is_range and not _rises(step, further[0]):
-            break
-        item_start = gap.end()
-        if is_range:
-            found += _members(step, further[0], begins, further[1])
-        step, end = further
-        begins = item_start
-        found.append(Reference(item_start, end, "place", (step,), plain=found[0].plain))
-    return Parsed(tuple(found), end)
-
-
-def _item(
-    text: str, at: int, word: str, *, small: bool, after: Step | None = None, many: bool = False
-) -> tuple[Step, int] | None:
-    """One number with its path, or a path alone. `after`: the item before it, whose beginning it may share."""
-    number = signs.NUMBER.match(text, at)
-    if number is None:
-        return _path_alone(text, at, word, after)
-    if not _is_number(text, number, word, small=small, after=after, many=many):
-        return None
-    said, end = number[0], number.end()
-    values: tuple[str, ...] = ()
-    if word in _PATH_WORDS and (parts := _PARTS.match(text, end)):
-        values, end = tuple(parts[0].strip(".").split(".")), parts.end()
-    if after is not None and said.isdigit() and _OUTLINED.fullmatch(after.number):
-        said = f"{after.number.rpartition('.')[0]}.{said}"
-    if "." in said and said[0].isalpha() and _FULL_STOP.match(text, end):
-        end += 1
-    path = (signs.SPACED_PATH if number[0][0].isdigit() else signs.PATH).match(text, end)
-    if path is not None:
-        values, end = values + tokens(path[0]), path.end()
-    return Step(word, normal(said), values), end
-
-
-def _path_alone(text: str, at: int, word: str, after: Step | None) -> tuple[Step, int] | None:
-    """ "(a)(1)", of a section that is not said, or that was said before."""
-    path = signs.PATH.match(text, at)
-    if path is None:
-        return None
-    values = tokens(path[0])
-    if after is None:
-        return (Step(word, "", values), path.end()) if word in LOOSE else None
-    shared = shared_beginning(after.path, values)
-    return None if shared is None else (Step(word, after.number, shared + values), path.end())
-
-
-def _is_number(text: str, number: re.Match[str], word: str, *, small: bool, after: Step | None, many: bool) -> bool:
-    """Whether what looks like a number is one, and goes on with the list."""
-    said = number[0]
-    if said.isalpha():
-        if len(said) > 1 and not kinds(said):
-            return False  # "IN", "OR"
-        if word in {"paragraph", "section", "article", "rule", "point"} and len(said) > 2 and not kinds(said) & {"I"}:
-            return False
-        if said in {"A", "I"} and (small or after is not None) and word in _WEAK:
-            return (
-                re.match(rf"{signs.B}(?:,|\.|;|\)|of\b|to\b|and\b|or\b)", text[number.end() : number.end() + 30])
-                is not None
-            )
-        if after is not None and not (after.number.isalpha() or "-" in after.number):
-            return False
-        return not (word == "form" and len(said) == 1)
-    if word == "form":
-        return said[0].isalpha() and "-" in said
-    if word == "point":
-        return after is None or many
-    if after is None:
-        return True
-    if not after.number:
-        return many and word in _PATH_WORDS
-    if many and said.isdigit() and _OUTLINED.fullmatch(after.number):
-        return True  # "I.D.3., 4. and 5."
-    alike = said.count(".") == after.number.count(".") and said[0].isdigit() == after.number[0].isdigit()
-    return alike and (many or "." in said or "-" in said or _ENDS_A_LIST.match(text, number.end()) is not None)
-
-
-def shared_beginning(before: tuple[str, ...], values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """What of the path `before` also leads to `values`: () for "(a)(1) and (b)", ("a",) for "(a)(1) and (2)".
-
-    None when nothing in `before` is numbered like the first of `values`, or the order would fall.
-    """
-    for depth in range(len(before) - 1, -1, -1):
-        known = _kind_at(before, depth)
-        for old in readings(before[depth], ""):
-            for new in readings(values[0], ""):
-                if old.style == new.style and old.style[-1] == known and new.ordinal > old.ordinal:
-                    return before[:depth]
-    same = [d for d in range(len(before)) if before[d] == values[0]]
-    return before[: same[0]] if same else None
-
-
-def _kind_at(path: tuple[str, ...], depth: int) -> str:
-    """How a value is numbered there: "i" is a numeral below letters, and a letter at the beginning."""
-    options = sorted(kinds(path[depth]))  # "A" < "I", "a" < "i"
-    if len(options) < 2:
-        return options[0] if options else ""
-    letters = {options[0]}
-    return options[1] if any(kinds(value) & letters for value in path[:depth]) or len(path[depth]) > 1 else options[0]
-
-
-def _rises(first: Step, last: Step) -> bool:
-    """Whether two items can be the ends of a range."""
-    one, other = _last(first), _last(last)
-    if one is None or other is None or first.path[:-1] != last.path[: len(first.path) - 1]:
-        return _number_range(first, last) is not None
-    return any(a.style == b.style and a.ordinal < b.ordinal for a in readings(one, "") for b in readings(other, ""))
-
-
-def _last(step: Step) -> str | None:
-    return step.path[-1] if step.path else None
-
-
-def _number_range(first: Step, last: Step) -> tuple[str, int, int] | None:
-    """Stem and ends of a range of numbers: "12.3" to "12.5" is ("12.", 3, 5)."""
-    if first.path or last.path:
-        return None
-    mark = max(first.number.rfind("."), first.number.rfind("-")) + 1
-    stem, low, high = first.number[:mark], first.number[mark:], last.number[mark:]
-    if not last.number.startswith(stem) or not (low.isdigit() and high.isdigit()) or int(low) >= int(high):
-        return None
-    return stem, int(low), int(high)
-
-
-def _members(first: Step, last: Step, start: int, end: int) -> list[Reference]:
-    """What lies between the ends of a range."""
-    numbers = _number_range(first, last)
-    if numbers is not None:
-        stem, low, high = numbers
-        between = [replace(first, number=f"{stem}{n}") for n in range(low + 1, high)]
-    else:
-        between = [
-            replace(first, path=(*first.path[:-1], value)) for value in _values_between(first.path[-1], last.path[-1])
-        ]
-    if len(between) > MAX_MEMBERS:
-        return []
-    return [Reference(start, end, "place", (step,), member=True) for step in between]
-
-
-_NUMERALS = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
-
-
-def _values_between(first: str, last: str) -> list[str]:
-    for a in readings(first, ""):
-        for b in readings(last, ""):
-            if a.style == b.style and a.ordinal < b.ordinal:
-                return [_written(n, a.style[-1]) for n in range(a.ordinal + 1, b.ordinal)]
-    return []
-
-
-def _written(ordinal: int, kind: str) -> str:
-    if kind == "1":
-        return str(ordinal)
-    if kind in "aA":
-        letter = chr((ordinal - 1) % 26 + (97 if kind == "a" else 65))
-        return letter * ((ordinal - 1) // 26 + 1)
-    numeral = "x" * (ordinal // 10) + _NUMERALS[ordinal % 10]
-    return numeral if kind == "i" else numeral.upper()
-
-
-# -- comments, series, codes ------------------------------------------------------------------------------------
-
-
-def _comments(text: str, start: int, at: int) -> Parsed | None:
-    """ "comments 4(a)-2 through -4 and 5(b)-1.ii": places of a commentary, by paragraph and count."""
-    found: list[Reference] = []
-    end, joined = start, ""
-    while len(found) < _MAX_ITEMS:
-        match = signs.COMMENT.match(text, at)
-        steps = _comment_steps(match, found[-1].steps if found else ()) if match else None
-        if match is None or steps is None:
-            break
-        if joined in signs.RANGE_WORDS and found:
-            found += _comment_members(found[-1], steps, found[-1].start, match.end())
-        begins, end = (match.start() if found else start), match.end()
-        found.append(Reference(begins, end, "comment", steps))
-        gap = signs.SEPARATOR.match(text, end)
-        if gap is None or not (gap["word"] or "," in gap[0]):
-            break
-        joined, at = gap["word"] or ",", gap.end()
-    return Parsed(tuple(found), end) if found else None
-
-
-def _comment_steps(match: re.Match[str], before: tuple[Step, ...]) -> tuple[Step, ...] | None:
-    """The steps of one comment; "-2" and ".ii" share the beginning of the one before."""
-    counts = match["entry"] or ""
-    if match["number"]:
-        if not (counts or match["path"]):
-            return None
-        base = Step("comment", normal(match["number"]), tokens(match["path"]))
-    elif before and counts and not match["path"]:
-        base = before[0]
-    else:
-        return None
-    if not counts:
-        return (base,)
-    if counts.startswith("."):
-        if len(before) < 2:
-            return None
-        return base, Step("entry", "", (*before[1].path[:1], *counts[1:].split(".")))
-    return base, Step("entry", "", tuple(counts[1:].split(".")))
-
-
-def _comment_members(first: Reference, steps: tuple[Step, ...], start: int, end: int) -> list[Reference]:
-    one, other = first.steps[-1].path, steps[-1].path
-    if first.steps[0] != steps[0] or len(one) != 1 or len(other) != 1 or not (one[0].isdigit() and other[0].isdigit()):
-        return []
-    between = range(int(one[0]) + 1, int(other[0]))
-    if len(between) > MAX_MEMBERS:
-        return []
-    return [Reference(start, end, "comment", (steps[0], Step("entry", "", (str(n),))), member=True) for n in between]
-
-
-_SERIES_NUMBER = re.compile(r"#?(\d{1,5}(?:-\d{1,3})?)(?![\w-]|\.\d)")
-
-
-def _series(text: str, found: re.Match[str]) -> Parsed | None:
-    """ "PEP 8", "PEPs 8, 20 and 257"."""
-    name = signs.SERIES[found["series"].lower()]
-    many = found[0].rstrip(" -#\u00a0\n").lower().endswith("s")
-    out: list[Reference] = []
-    start, at = found.start(), found.end()
-    while len(out) < _MAX_ITEMS:
-        number = _SERIES_NUMBER.match(text, at)
-        if number is None:
-            break
-        out.append(
-            Reference(
-                start if not out else at, number.end(), "document", outside=f"{name} {int(number[1].partition('-')[0])}"
-            )
-        )
-        gap = signs.SEPARATOR.match(text, number.end())
-        if not many or gap is None or gap["word"] in signs.RANGE_WORDS or not (gap["word"] or "," in gap[0]):
-            break
-        at = gap.end()
-    return Parsed(tuple(out), out[-1].end) if out else None
-
-
-def _book(text: str, found: re.Match[str]) -> Parsed | None:
-    """ "12 CFR 1026.4(b)", "12 CFR part 1026", "15 U.S.C. 1691"."""
-    code = re.sub(r"[^A-Z]", "", found["code"].upper())
-    word = "part" if (found["bookword"] or "").lower().startswith("part") else "section"
-    parsed = _items(text, found.start(), found.end(), "section", many=True, small=False)
-    if parsed is None:
-        return None
-    out: list[Reference] = []
-    for ref in parsed.found:
-        step = ref.steps[0]
-        part = step.number.partition(".")[0] if code == "CFR" else ""
-        name = " ".join(x for x in (found["book"], code, part) if x)
-        whole = code == "CFR" and (word == "part" or "." not in step.number) and not step.path
-        out.append(
-            replace(
-                ref, kind="document" if whole else "place", steps=() if whole else ref.steps, outside=name, plain=False
-            )
-        )
-    return Parsed(tuple(out), parsed.end)
 
 
 # -- what belongs to it -----------------------------------------------------------------------------------------
@@ -382,9 +72,11 @@ def _chained(text: str, parsed: Parsed, nesting: int) -> Parsed:
         or found["book"]
     ):
         return parsed
-    inner = _head(text, found)
+    inner = head(text, found)
     if inner is None or not _narrower(outer, inner.found[0]):
         return parsed
+    if outer.kind == "document" and (gap := signs.OF.match(text, inner.end)) and gap["word"] == "of":
+        return parsed  # "PEP 8, section 2 of RFC 77"
     inner = _chained(text, inner, nesting + 1)
     start = outer.start
     joined = [replace(ref.inside(outer), start=start if n == 0 else ref.start) for n, ref in enumerate(inner.found)]
@@ -406,12 +98,11 @@ def _narrower(outer: Reference, inner: Reference) -> bool:
         )
     if other in APPENDED:
         return one == "document"
-    known = one in _ORDER and other in _ORDER
-    return (
-        known
-        and _ORDER.index(one) < _ORDER.index(other)
-        and not (one == "section" and other == "paragraph" and inner.steps[-1].number != "")
-    )
+    if one not in _ORDER or other not in _ORDER or _ORDER.index(one) >= _ORDER.index(other):
+        return False
+    # "§ 12.4(a), paragraph (b)" are two, "Article 6, paragraph 1" and "Article 6(1), point (f)" one.
+    last = outer.steps[-1] if outer.steps else None
+    return other != "paragraph" or last is None or not (last.path or (one == "section" and inner.steps[-1].number))
 
 
 def _suffixed(text: str, parsed: Parsed, trigger: re.Match[str], nesting: int) -> Parsed | None:
@@ -443,21 +134,24 @@ def _suffixed(text: str, parsed: Parsed, trigger: re.Match[str], nesting: int) -
         return _all(parsed, found.end(), within=within, outside=outside) if own else parsed
     outer = _nested(text, at, nesting)
     if outer is not None and _holds(outer.found[0], word, preposition):
-        return Parsed(tuple(ref.inside(outer.found[0]) for ref in _stretched(parsed, first)), outer.end)
+        return _inside(parsed, outer)
     if needs:
         return None
     return _of_name(text, parsed, at, preposition, with_article=gap["the"] is not None)
 
 
-def _stretched(parsed: Parsed, first: Reference) -> tuple[Reference, ...]:
-    return (replace(first), *parsed.found[1:])
+def _inside(parsed: Parsed, outer: Parsed) -> Parsed:
+    """All that was named as parts of what follows; the words of the last one go on to the end."""
+    joined = [ref.inside(outer.found[0]) for ref in parsed.found]
+    joined[-1] = replace(joined[-1], end=outer.end)
+    return Parsed(tuple(joined), outer.end)
 
 
 def _own_place(text: str, parsed: Parsed, found: re.Match[str], own: str, nesting: int) -> Parsed:
     """ "of this section", and what that may be followed by: "of this paragraph (c)(1)"."""
     outer = _nested(text, found.start("word"), nesting)
     if outer is not None and outer.found[0].kind == "place" and outer.found[0].steps:
-        return Parsed(tuple(ref.inside(outer.found[0]) for ref in parsed.found), outer.end)
+        return _inside(parsed, outer)
     return _all(parsed, found.end(), within=own)
 
 
@@ -478,15 +172,16 @@ def _holds(outer: Reference, word: str, preposition: str) -> bool:
     if outer.kind != "place" or (preposition == "in" and not outer.steps):
         return False
     if preposition == "in":
-        return word in _PATH_WORDS or outer.steps[-1].word in APPENDED
+        return word in PATH_WORDS or outer.steps[-1].word in APPENDED
     return bool(outer.steps) or bool(outer.within)
 
 
 def _all(parsed: Parsed, end: int, *, within: str = "", outside: str = "") -> Parsed:
-    return Parsed(
-        tuple(replace(r, within=within or r.within, outside=outside or r.outside, plain=False) for r in parsed.found),
-        end,
-    )
+    """All that was named as parts of one place; the name of another document belongs to the words of the last one."""
+    found = [replace(r, within=within or r.within, outside=outside or r.outside, plain=False) for r in parsed.found]
+    if outside:
+        found[-1] = replace(found[-1], end=end)
+    return Parsed(tuple(found), end)
 
 
 def _followed_by_name(text: str, parsed: Parsed) -> Parsed:

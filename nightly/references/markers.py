@@ -24,7 +24,8 @@ _INLINE = re.compile(
 _VALUE = re.compile(r"\(([0-9A-Za-z]{1,5})\)")
 _CAPTION = re.compile(
     _LEAD
-    + r"(?P<word>table|figure|exhibit|box|form)[ \t]+(?P<number>[A-Z]?[-.]?\d{1,3}(?:[.-]\d{1,3})*)[*_]{0,2}[ \t]*[.:—–-]",
+    + r"(?P<word>table|figure|exhibit|box)[ \t]+"
+    + r"(?P<number>[A-Z]?[-.]?\d{1,3}(?:[.-]\d{1,3})*)[*_]{0,2}[ \t]*[.:—–-]",
     re.I,
 )
 

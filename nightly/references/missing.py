@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nightly.references.outline import Place
+    from nightly.references.places import Place
 
 
 def name_missing(root: "Place") -> None:

@@ -15,7 +15,8 @@ class Step:
     path: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        number = self.number if self.number[:1].isdigit() else self.number.upper()
+        plain = self.number[:1].isdigit() or self.number in {"above", "below"}
+        number = self.number if plain else self.number.upper()
         path = "".join(f"({value})" for value in self.path)
         if self.word == "section":
             return f"§ {number}{path}" if number else path

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from nightly.references.markup import fold_name, labels_of
 from nightly.references.numbering import APPENDED, heading_label
-from nightly.references.outline import Outline
+from nightly.references.places import Outline
 from nightly.references.signs import SERIES
 
 _MAX_LABELS = 2_000  #: of one document

@@ -1,14 +1,15 @@
 """From a reference to the place that it names: in its own document first, then in the collection."""
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from nightly.references import commentary
 from nightly.references.books import Book, Library
+from nightly.references.commentary import Entry
 from nightly.references.model import Reference, Step
 from nightly.references.names import label_key, outside_keys
-from nightly.references.numbering import APPENDED, LOOSE, kinds
-from nightly.references.outline import Outline, Place
+from nightly.references.numbering import APPENDED, LOOSE, kinds, roman
+from nightly.references.places import Outline, Place
 
 _SECTIONS = frozenset({"section", "article", "rule", "policy", "clause", "recital"})
 #: Words that mean the same before a number: a contract's "clause 4.2" is headed "4.2" or "Section 4.2".
@@ -119,7 +120,7 @@ class Resolver:
 
     # -- this document -----------------------------------------------------------------------------------------
 
-    def _own(self, ref: Reference) -> "tuple[Place | commentary.Entry | None, str]":
+    def _own(self, ref: Reference) -> "tuple[Place | Entry | None, str]":
         here = self.outline.at(ref.start)
         if ref.kind == "comment":
             return self._comment(ref)
@@ -142,14 +143,14 @@ class Resolver:
                     return place, ""
         return _walk(self.book, self.outline.root, ref.steps)
 
-    def _comment(self, ref: Reference) -> "tuple[Place | commentary.Entry | None, str]":
+    def _comment(self, ref: Reference) -> "tuple[Place | Entry | None, str]":
         step = ref.steps[0]
-        place = commentary.commented(self.outline, step.number, step.path)
+        place = self.book.commentary.place(step.number, step.path)
         if place is None:
             return None, f"no comments on {step.number}{''.join(f'({v})' for v in step.path)} here"
         if len(ref.steps) == 1:
             return place, ""
-        found = commentary.entry(self.outline, place, ref.steps[1].path)
+        found = self.book.commentary.entry(place, ref.steps[1].path)
         return found, "" if found else f"no comment {'.'.join(ref.steps[1].path)} there"
 
     def _that(self, ref: Reference) -> tuple[Place | None, str]:
@@ -179,7 +180,8 @@ class Resolver:
             if not (path and first.number in {tail, section.number}):
                 path = (first.number, *path)
         for holder in self._holders(here, section, path, ref.within):
-            place, _ = _descend(holder, path)
+            begins = holder.child(path[0]) or _lettered(holder, path[0])
+            place = _descend(begins, path[1:])[0] if begins is not None else None
             if place is not None:
                 return _walk(self.book, place, rest) if rest else (place, "")
         where = str(Step(section.word, section.number)) if section.number else "the document"
@@ -188,8 +190,7 @@ class Resolver:
     def _holders(self, here: Place, section: Place, path: tuple[str, ...], within: str) -> list[Place]:
         """Where a path may begin, likeliest first."""
         inner = list(takewhile(lambda place: place is not section, here.ancestors()))
-        outermost = {c.reading.style[-1] for c in section.children if c.reading is not None}
-        if within in _SECTIONS or (outermost and kinds(path[0]) <= outermost):
+        if within in _SECTIONS or (section.kinds and kinds(path[0]) <= section.kinds):
             return [section, *inner]
         return [*inner, section]
 
@@ -219,14 +220,15 @@ class Resolver:
         return found if found is not None and _aside(found) < _aside(place) else None
 
     def _near(self, ref: Reference) -> Found:
-        """ "the table above": the nearest caption before, or after."""
+        """ "the table above": the nearest one before, or after, with or without a caption."""
         step = ref.steps[0]
-        captions = [p for p in self.outline.places if p.word == step.word]
-        side = [p for p in captions if (p.end <= ref.start) == (step.number == "above")]
+        above = step.number == "above"
+        spans = self.book.tables if step.word == "table" else self.book.figures
+        at = bisect_left(spans, (ref.start, 0))
+        side = spans[max(at - 1, 0) : at] if above else spans[at : at + 1]
         if not side:
             return Missing(f"no {step.word} {step.number}")
-        place = side[-1] if step.number == "above" else side[0]
-        return Target(self.outline.manuscript.source, place.start, place.end)
+        return Target(self.book.source, *side[0])
 
 
 # -- steps ------------------------------------------------------------------------------------------------------
@@ -273,15 +275,17 @@ def _numbered(book: Book, start: Place, step: Step) -> Place | None:
         if found:
             return min(found, key=_aside)
     if step.word == "section" and step.path and step.number.isdigit() and start.parent is None:
-        same = [
-            p for (word, n), ps in book.index.items() if word == "section" and n.endswith(f".{step.number}") for p in ps
-        ]
+        same = book.tails.get(step.number, [])
         if same and len({p.number for p in same}) == 1:  # "section 4(a)" of what is headed "§ 12.4"
             return min(same, key=_aside)
     if start.parent is not None:
         child = start.child(step.number) or start.child(step.number.upper())
         if child is not None:
             return child
+    if step.word in {"chapter", "part", "title", "book"} and roman(step.number):  # "Chapter II" of what is headed "2."
+        same = [p for p in book.index.get(("", str(roman(step.number))), []) if p.level and _lies_in(p, start)]
+        if same:
+            return min(same, key=_aside)
     if "." in step.number and not step.number[0].isdigit():  # "Part I.E"
         place: Place | None = start
         for number in step.number.split("."):
@@ -295,7 +299,7 @@ def _descend(place: Place, path: tuple[str, ...]) -> tuple[Place | None, str]:
     for value in path:
         child = place.child(value) or _lettered(place, value)
         if child is None:
-            if any(not c.level or c.reading is not None for c in place.children):
+            if place.kinds:
                 return None, f"no paragraph ({value}) in {Step(place.word, place.number)}"
             return (place, "") if place.parent is not None else (None, f"no paragraph ({value})")
         place = child

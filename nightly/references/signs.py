@@ -30,7 +30,7 @@ _SERIES_TEXT = "PEP|RFC|BCP|ISO/IEC|ISO|NIST SP"
 TRIGGER = re.compile(
     rf"(?P<sign>§{{1,2}}){B}"
     rf"|(?<![\w/.-])(?P<book>\d{{1,2}}){B1}(?P<code>C\.?F\.?R\.?|U\.?S\.?C\.?){B}(?P<bookword>[Pp]arts?\b|§{{1,2}}|[Ss]ections?\b)?{B}(?=\d)"
-    rf"|(?<![\w`:/-])(?P<series>{_SERIES_TEXT})s?(?:{B}|-)#?(?=\d)"
+    rf"|(?<![\w`:/])(?P<series>{_SERIES_TEXT})s?(?:{B}|-)#?(?=\d)"
     rf"|(?<![\w-])(?P<nth>first|second|third|fourth|fifth|last){B1}(?:sub)?paragraph\b"
     rf"|(?<![\w-])(?:(?:sample|model){B1})?(?P<word>{_WORDS_TEXT})\b\.?(?P<gap>{B1})(?-i:(?=[(\dA-Z-]))"
     rf"|(?<![\w-])(?P<law>(?-i:(?:[A-Z][a-z]+{B1}){{0,2}}(?:Regulation|Directive|Decision){B1}(?:\((?:EU|EC|EEC|Euratom)(?:,{B}Euratom)?\){B1})?(?:No{B1})?\d{{2,4}}/\d{{1,4}}(?:/[A-Z]{{2,7}})?|Regulation{B1}[A-Z]{{1,2}}(?![\w'’])))"
@@ -50,9 +50,10 @@ OF = re.compile(rf"{B},?{B}(?P<word>of|to|in|under|from|within){B1}(?P<the>the{B
 THEREOF = re.compile(rf"{B}(?P<word>thereof|hereof)\b")
 OWN = re.compile(rf"(?:this|these|present){B1}(?P<word>[A-Za-z]+)")
 THAT = re.compile(rf"(?:that|those|such){B1}(?P<word>[A-Za-z]+)")
+_LETTERS = r"[\w&'’/-]*(?:\.[\w&'’/-]+)*"
 #: A document by name: words that begin with a capital, and small ones between them.
 NAME = re.compile(
-    rf"(?P<name>[A-Z][\w.&'’/-]*(?:{B1}(?:[A-Z0-9][\w.&'’/-]*|\((?:EU|EC|EEC|[A-Z]{{2,8}})\)|of|and|the|for|on|in|to|No)(?![\w])){{0,11}})"
+    rf"(?P<name>[A-Z]{_LETTERS}(?:{B1}(?:[A-Z0-9]{_LETTERS}|\((?:EU|EC|EEC|[A-Z]{{2,8}})\)|of|and|the|for|on|in|to|No)(?![\w])){{0,11}})"
 )
 SMALL_NAME = re.compile(r"(?:act|statute|code|treaty|charter|directive|law|constitution)\b")
 ACRONYM = re.compile(rf"{B1}(?P<name>[A-Z]{{3,6}}|[A-Z][A-Za-z]+{B1}(?:Act|Code|Treaty|Law|Charter))\b")

@@ -105,7 +105,9 @@ def made_claims(rng: random.Random, count: int) -> Iterator[Found]:
 
 
 def made_questions(rng: random.Random, count: int, number: int) -> dict[str, Sequence[str]]:
-    defined = rng.sample([c.subject for c in made_claims(random.Random(5), count) if c.subject.startswith("term")], number)
+    defined = rng.sample(
+        [c.subject for c in made_claims(random.Random(5), count) if c.subject.startswith("term")], number
+    )
     codes = rng.sample(range(1, count, 3), number)
     return {
         "defined term": [f"What is a {term}?" for term in defined],

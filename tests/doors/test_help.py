@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
+from agent_server.doors.cli.main import PLUGINS
 from tests.doors.conftest import Kb
 
 COMMANDS = {
@@ -30,6 +32,7 @@ COMMANDS = {
         *("--source", "--heading", "--min-authority", "--media-type", "--since", "--until"),
         *("--field", "--phrase", "--exclude"),
     ],
+    ("recall",): ["--collection", "--limit", "--json"],
     ("trace", "list"): ["--limit", "--json"],
     ("trace", "show"): ["--psql", "--json"],
     ("trace", "replay"): ["--json"],
@@ -63,6 +66,7 @@ def test_the_help_lists_every_command(plain_kb: Kb, group: str) -> None:
     path = [group] if group else []
     listed = plain_kb(*path, "--help").out.partition("Commands:")[2]
     names = {c[len(path)] for c in COMMANDS if list(c[: len(path)]) == path}
+    names |= {plugin.name for plugin in entry_points(group=PLUGINS)} if not path else set()
     assert set(re.findall(r"^  ([a-z]+)", listed, re.MULTILINE)) == names
 
 

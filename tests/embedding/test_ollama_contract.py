@@ -3,6 +3,7 @@
 A difference is a fault of the double. A real server needs `ollama pull nomic-embed-text` beforehand.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from agent_server.embedding.ollama_host import parse_host
 from tests.ollama_double import OllamaDouble
 
 MODEL = "nomic-embed-text"
+CHAT = "llama3.2"  #: a real server without it skips what is about chat
 REAL = os.environ.get("KB_TEST_OLLAMA_URL", "")
 SERVERS = [
     "double",
@@ -130,3 +132,43 @@ def test_the_embedder_works_against_it(server: str) -> None:
         assert done.vectors[0] @ question > done.vectors[2] @ question
     finally:
         embedder.close()
+
+
+@pytest.fixture
+def chat(http: httpx.Client) -> httpx.Client:
+    if f"{CHAT}:latest" not in {m["name"] for m in http.get("/api/tags").json()["models"]}:
+        pytest.skip(f"the server has no {CHAT}")
+    return http
+
+
+def say(http: httpx.Client, **body: Any) -> httpx.Response:
+    asked = [{"role": "user", "content": "Say the word tide."}]
+    return http.post("/api/chat", json={"model": CHAT, "messages": asked, "options": {"num_predict": 8}, **body})
+
+
+def test_chat_streams_objects_line_by_line_and_the_last_is_done(chat: httpx.Client) -> None:
+    answer = say(chat)
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    assert lines[-1]["done_reason"] in ("stop", "length")
+    assert lines[-1]["prompt_eval_count"] > 0
+    assert all(line["message"]["role"] == "assistant" for line in lines)
+
+
+def test_chat_at_once_is_one_object_and_no_messages_only_load(chat: httpx.Client) -> None:
+    once = say(chat, stream=False).json()
+    assert (once["done"], isinstance(once["message"]["content"], str)) == (True, True)
+    loaded = say(chat, messages=[])
+    assert loaded.headers["content-type"].startswith("application/json")
+    assert (loaded.json()["done"], loaded.json()["done_reason"]) == (True, "load")
+
+
+def test_chat_refuses_with_a_status_and_words(chat: httpx.Client) -> None:
+    assert say(chat, model="").status_code == 400
+    unknown = say(chat, model="no-such-model-here")
+    assert (unknown.status_code, "not found" in unknown.json()["error"]) == (404, True)
+    assert say(chat, model=MODEL).status_code == 400
+    as_text = [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "x", "arguments": "{}"}}]}]
+    assert say(chat, messages=as_text).status_code == 400
+    assert say(chat, options={"num_ctx": "2048"}).status_code == 500

@@ -1,6 +1,5 @@
 """The double itself, where no test of the embedder would notice that it strays from the specification."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,6 +89,8 @@ def test_the_legacy_path_is_not_at_length_one_and_takes_its_own_field(http: http
 def test_the_openai_path_has_its_own_shape_of_rows_and_errors(http: httpx.Client) -> None:
     good = http.post("/v1/embeddings", json={"model": MODEL, "input": ["a", "b"]}).json()
     assert [row["index"] for row in good["data"]] == [0, 1]
+    short = http.post("/v1/embeddings", json={"model": MODEL, "input": "a", "dimensions": 64}).json()
+    assert len(short["data"][0]["embedding"]) == 64
     bad = http.post("/v1/embeddings", json={"model": "nope", "input": "a"})
     assert (bad.status_code, bad.json()["error"]["type"]) == (404, "not_found_error")
 
@@ -161,6 +162,47 @@ def test_a_foreign_host_name_is_403_with_nothing(http: httpx.Client) -> None:
     assert (answer.status_code, answer.content) == (403, b"")
 
 
+def test_a_page_of_another_origin_is_403_and_programs_say_no_origin(http: httpx.Client) -> None:
+    assert http.get("/api/version", headers={"origin": "https://kb.example.com"}).status_code == 403
+    assert http.get("/api/version", headers={"origin": "http://localhost:3000"}).status_code == 200
+
+
+def test_heads_are_answered_and_everything_else_of_its_paths_is_served(http: httpx.Client) -> None:
+    assert http.get("/").text == "Ollama is running"
+    assert [http.head(path).status_code for path in ("/", "/api/version", "/api/tags")] == [200] * 3
+    assert http.get("/api/ps").json() == {"models": []}
+
+
+def test_an_unknown_field_name_looks_like_success_on_both_paths(http: httpx.Client) -> None:
+    assert http.post("/api/embed", json={"model": MODEL, "prompt": "x"}).json()["embeddings"] == []
+    assert http.post("/api/embeddings", json={"model": MODEL, "input": "x"}).json() == {"embedding": []}
+
+
+def test_a_batch_over_the_openai_path_may_come_back_empty_with_200(double: OllamaDouble, http: httpx.Client) -> None:
+    double.fault(empty_vectors=True)
+    answer = http.post("/v1/embeddings", json={"model": MODEL, "input": ["a", "b"]})
+    assert (answer.status_code, [row["embedding"] for row in answer.json()["data"]]) == (200, [[], []])
+
+
+@pytest.mark.parametrize(
+    ("old", "status", "words"),
+    [("0.3", 500, "failed to generate embedding"), ("0.5", 500, {}), ("0.11", 500, "do embedding request")],
+)
+def test_old_dialects_have_their_own_words(
+    double: OllamaDouble, http: httpx.Client, old: str, status: int, words: object
+) -> None:
+    double.fault(old=old, eof_over=0)
+    answer = ask(http)
+    found = answer.json()["error"]
+    assert answer.status_code == status
+    assert found == words if isinstance(words, dict) else str(words) in found
+
+
+def test_the_oldest_dialect_has_no_such_path(double: OllamaDouble, http: httpx.Client) -> None:
+    double.fault(old="0.2")
+    assert (ask(http).status_code, ask(http).text) == (404, "404 page not found")
+
+
 def test_switches_can_be_set_over_the_wire(double: OllamaDouble, http: httpx.Client) -> None:
     assert http.post("/__double/faults", json={"status": 503, "times": 1}).status_code == 200
     assert [ask(http).status_code for _ in range(2)] == [503, 200]
@@ -169,18 +211,6 @@ def test_switches_can_be_set_over_the_wire(double: OllamaDouble, http: httpx.Cli
     http.delete("/__double/faults")
     assert ask(http).status_code == 200
     assert "/__double/faults" not in double.paths()
-
-
-def test_chat_streams_lines_and_calls_tools_with_objects(http: httpx.Client) -> None:
-    said = {"model": "llama3.2", "messages": [{"role": "user", "content": "hello there"}]}
-    lines = [json.loads(line) for line in http.post("/api/chat", json=said).text.splitlines()]
-    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
-    tool = {"type": "function", "function": {"name": "find", "parameters": {"required": ["query"]}}}
-    whole = http.post("/api/chat", json={**said, "tools": [tool], "stream": False}).json()
-    assert whole["message"]["tool_calls"][0]["function"]["arguments"] == {"query": "hello there"}
-    assert whole["done_reason"] == "stop"
-    assert http.post("/api/chat", json={**said, "model": "gemma2", "tools": [tool]}).status_code == 400
-    assert http.post("/api/chat", json={**said, "model": MODEL}).status_code == 400
 
 
 def test_it_runs_as_a_process_of_its_own() -> None:

@@ -99,6 +99,29 @@ def test_a_tiny_section_is_not_merged_with_its_neighbour() -> None:
     assert [c.heading_path for c in chunk_document(doc)] == [("A",), ("B",)]
 
 
+@pytest.mark.parametrize("number", ["(iv)", "(b)", "2.", "(a)(1)", "12)"])
+def test_a_number_alone_stands_with_what_it_numbers(number: str) -> None:
+    doc = document(
+        ("heading", "## Tiers", 2),
+        ("list_item", number),
+        ("heading", "## Method", 2),
+        ("paragraph", SENTENCE * 3),
+        ("paragraph", number),
+        ("paragraph", SENTENCE * 11),
+    )
+    chunks = chunk_document(doc)
+    assert chunks[0].text.startswith(f"## Tiers\n\n{number}\n\n## Method\n\nThe clerk")
+    assert chunks[0].heading_path == ("Method",)
+    assert not chunks[0].text.endswith(number)
+    assert chunks[1].text.endswith(f"{number}\n\n{(SENTENCE * 11).strip()}")
+    assert covered(doc, chunks)
+
+
+def test_a_number_with_nothing_to_number_and_a_short_answer_are_kept() -> None:
+    doc = document(("heading", "# A", 1), ("paragraph", "None."), ("heading", "# B", 1), ("paragraph", "(iv)"))
+    assert [c.text for c in chunk_document(doc)] == ["# A\n\nNone.", "# B\n\n(iv)"]
+
+
 def test_a_heading_never_ends_a_chunk_whose_text_begins_the_next() -> None:
     doc = document(
         ("heading", "# A", 1),

@@ -1,6 +1,9 @@
+import re
 from datetime import date
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.ingest.shape import block_with, kinds, outline, read, refused
 
@@ -171,3 +174,65 @@ def test_bad_letters_behind_entities_never_reach_the_text() -> None:
     doc = read(page("<p>a&#0;b&#xD835;c&shy;d&#7;</p>"), HTML)
     assert doc.text.startswith("a")
     doc.text.encode("utf-8")
+
+
+LINKED = """<html><body><h1 id=top>Barges</h1><p>See <a href="fees.html#late"> the  <b>late</b> fee </a>, or <a href="x"><img></a>.
+<ul id=list><li id=one>One <a href="#top">up</a><li>Two</ul><table id=t><tr id=r><th>A<th>B<tr><td><a href=k>c</a><td>d</table>
+<dl><dt id=raft>Raft<dd>means <a href='#one'>a boat</a></dl><pre>a <a href=p>b </a></pre><a href=far><div>Block</div></a>
+<div id=last></div></body></html>"""
+
+
+def _marks(html: str) -> list[tuple[str, str, str]]:
+    document = read(html, "text/html")
+    return [(m.kind, document.text[m.start : m.end], m.value) for m in document.marks]
+
+
+def test_links_and_anchors_of_a_page_are_kept_beside_its_text() -> None:
+    assert _marks(LINKED) == [
+        ("anchor", "Barges", "top"),
+        ("link", "the late fee", "fees.html#late"),
+        ("anchor", "One up", "list"),
+        ("anchor", "One up", "one"),
+        ("link", "up", "#top"),
+        ("anchor", "A | B\nc | d", "t"),
+        ("anchor", "A | B\nc | d", "r"),
+        ("link", "c", "k"),
+        ("anchor", "Raft: means a boat", "raft"),
+        ("link", "a boat", "#one"),
+        ("link", "b", "p"),
+    ]
+
+
+def test_links_and_anchors_change_no_letter_of_the_text() -> None:
+    plain = re.sub(r"<a [^>]*>", "<span>", LINKED).replace("</a>", "</span>")
+    plain = re.sub(r" id=\w+", "", plain)
+    assert read(LINKED, "text/html").text == read(plain, "text/html").text
+    assert _marks(plain) == []
+
+
+def test_letters_that_stand_for_marks_are_taken_out_of_a_page_that_holds_them() -> None:
+    document = read("<p>a\ufdd0\ufde0b &#xFDD1; <a href=x>c\ufdd2</a></p>", "text/html")
+    assert document.text == "ab c"
+    assert [(m.kind, m.value) for m in document.marks] == [("link", "x")]
+
+
+def test_a_letter_composed_across_the_edge_of_a_link_stays_composed() -> None:
+    document = read("<p>e<a href=x>&#769;tude</a></p>", "text/html")
+    assert document.text == "étude"
+
+
+PIECES = ["<a href=x>", "</a>", "<p id=y>", "</p>", " ", "word", "<b>", "</b>", "<br>", "<ul><li>", "</ul>", "<td>", "<table>", "</table>",
+          "\u00a0", "<h2 id=z>", "</h2>", "<pre>", "</pre>", "<dl><dt>", "<dd>", "</dl>", "&#769;"]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_marks_of_any_page_lie_within_its_text_and_leave_it_alone(html: str) -> None:
+    plain = html.replace("<a href=x>", "<span>").replace("</a>", "</span>").replace(" id=y", "").replace(" id=z", "")
+    page = f"<body><p>start {html}</body>"
+    document = read(page, "text/html")
+    for mark in document.marks:
+        assert 0 <= mark.start < mark.end <= len(document.text)
+        assert document.text[mark.start : mark.end].strip()
+    if "<p" not in html:  # a link is closed by other elements than a span is
+        assert document.text.split() == read(f"<body><p>start {plain}</body>", "text/html").text.split()

@@ -1,3 +1,4 @@
+import json
 from datetime import date
 
 from tests.ingest.shape import block_with, kinds, outline, read, refused
@@ -108,3 +109,33 @@ def test_front_matter_that_unfolds_without_end_is_not_unfolded() -> None:
     assert doc.title == "Laughs"
     assert len(str(doc.metadata)) < 2000
     assert read("---\na: &a [*a]\n---\nText.", MD).text == "Text."
+
+
+def test_metadata_is_bounded_and_what_is_cut_is_told() -> None:
+    many = "".join(f"key{n}: {'v' * 400}\n" for n in range(60))
+    long = f"note: {'word ' * 2000}\ntags: [{', '.join(['tag'] * 2000)}]\nauthor: Ann\n{'k' * 500}: x\n"
+    doc = read(f"---\n{long}{many}---\nText.", MD)
+    assert len(json.dumps(dict(doc.metadata))) < 20_000
+    assert doc.metadata["author"] == "Ann"
+    assert doc.metadata["note"].startswith("word word") and doc.metadata["note"].endswith("…")
+    assert "tags" not in doc.metadata
+    assert "key0" in doc.metadata and "key59" not in doc.metadata
+    assert doc.notes[0].startswith("metadata too long, cut or left out: note, tags, kkk")
+    assert doc.notes[0].endswith(" more")
+    assert len(doc.notes[0]) < 1000
+
+
+def test_front_matter_of_megabytes_is_taken_line_by_line_and_bounded() -> None:
+    many = "".join(f"key{n}: [{', '.join(['v'] * 100)}]\n" for n in range(10_000))
+    doc = read(f"---\ntitle: Long\n{many}---\nText.", MD)
+    assert (doc.title, doc.text) == ("Long", "Text.")
+    assert len(json.dumps(dict(doc.metadata))) < 20_000
+    assert "characters, at most 65536 are read" in doc.notes[0]
+
+
+def test_numbers_of_any_size_in_front_matter_become_json() -> None:
+    digits = "f" * 6000
+    doc = read(f"---\nsmall: 7\nlarge: 0x{digits}\nodd: .inf\n---\nText.", MD)
+    assert doc.metadata["small"] == 7
+    assert doc.metadata["odd"] == "inf"
+    json.dumps(dict(doc.metadata))

@@ -171,3 +171,23 @@ def test_a_page_that_the_outline_names_otherwise_begins_a_paragraph_of_its_own()
         "This is a page about the coast of France",
         "This is a page about the coast of Denmark",
     ]
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        b"/XObject << /Im1 (none) >> ",
+        b"/XObject 99 0 R ",
+        b"/XObject [ 1 2 ] ",
+        b"/XObject << /Im1 3 0 R >> ",
+    ],
+)
+def test_odd_things_beside_the_text_do_not_cost_the_page(resources: bytes) -> None:
+    drawn = b"BT /F1 12 Tf 72 700 Td (The text.) Tj /F9 12 Tf 0 -20 Td ET q Q Q"
+    assert read(raw_pdf(drawn, resources=resources), PDF).text == "The text."
+
+
+def test_a_numbered_font_without_its_letters_costs_only_its_own() -> None:
+    odd = numbered_font_pdf((36,), "Identity").replace(b"/DescendantFonts [6 0 R]", b"/DescendantFonts (oddity)")
+    doc = read(together(odd, book(lambda pdf: pdf.text_block("Plain words of a page."))), PDF)
+    assert "Plain words of a page." in doc.text

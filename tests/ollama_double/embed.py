@@ -140,7 +140,8 @@ def openai(state: State, body: dict[str, Any], connection: socket.socket, with_:
     if form not in ("float", "base64"):
         raise Refused(400, "invalid encoding_format")
     inputs = [given] if isinstance(given, str) else given
-    inner = embed(state, {"model": body.get("model", ""), "input": inputs}, connection, with_)
+    asked = {"model": body.get("model", ""), "input": inputs, "dimensions": body.get("dimensions")}
+    inner = embed(state, asked, connection, with_)
     data = [
         {
             "object": "embedding",

@@ -2,17 +2,15 @@
 
 import contextlib
 import http.server
-import ipaddress
-import json
-import re
 import socket
 import struct
 import sys
 import threading
 import time
-from typing import Any, cast
+from typing import Any
 
 from tests.ollama_double import chat, embed
+from tests.ollama_double.go import decode, go_json, host_allowed, origin_allowed
 from tests.ollama_double.models import full_name
 from tests.ollama_double.state import ClientGone, Recorded, Refused, State
 
@@ -95,14 +93,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             inner = path.removeprefix(self.server.prefix)
             self._answer(record, inner if path.startswith(f"{self.server.prefix}/") else "/nowhere")
         except (ClientGone, ConnectionError):
-            record.gone = True
+            record.gone, record.gone_at = True, time.monotonic()
             self.close_connection = True
         finally:
             with state.changed:
                 state.changed.notify_all()
 
     def _answer(self, record: Recorded, path: str) -> None:
-        if not _host_allowed(self.headers.get("Host", "")):
+        if not host_allowed(self.headers.get("Host", "")):
+            self._send(record, 403, b"", "text/plain")
+            return
+        if not origin_allowed(self.headers.get("Origin", "")):
             self._send(record, 403, b"", "text/plain")
             return
         method = "GET" if self.command == "HEAD" else self.command
@@ -226,10 +227,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._send_json(record, 200, {"faults": sorted(self.server.state.faults)})
 
     def _send_json(self, record: Recorded, status: int, data: dict[str, Any]) -> None:
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        for char in "<>&":
-            text = text.replace(char, f"\\u{ord(char):04x}")
-        self._send(record, status, text.encode("utf-8", "replace"), "application/json; charset=utf-8")
+        self._send(record, status, go_json(data).encode("utf-8", "replace"), "application/json; charset=utf-8")
 
     def _send(self, record: Recorded, status: int, body: bytes, kind: str) -> None:
         record.status = status
@@ -253,7 +251,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        raw = "".join(json.dumps(line) + "\n" for line in answer.lines).encode()
+        raw = "".join(go_json(line) + "\n" for line in answer.lines).encode("utf-8", "replace")
         for n in range(0, len(raw), 37):  # chunks end where lines don't
             piece = raw[n : n + 37]
             self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
@@ -261,43 +259,3 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _old(self) -> str:
         return str(self.server.state.peek("old") or "")
-
-
-def decode(raw: bytes) -> dict[str, Any]:
-    """A JSON object as Go reads it: names in any case, what follows the first value ignored, bad Unicode replaced."""
-    if not raw:
-        raise Refused(400, "missing request body")
-    text = raw.decode("utf-8", "replace").lstrip()
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text)
-    except ValueError as error:
-        at = getattr(error, "pos", 0)
-        found = "unexpected EOF" if at >= len(text.rstrip()) or "Unterminated" in str(error) else ""
-        raise Refused(400, found or f"invalid character '{text[at : at + 1]}' looking for beginning of value") from None
-    if not isinstance(value, dict):
-        raise Refused(400, "json: cannot unmarshal into Go value of type api.Request")
-    return cast("dict[str, Any]", _whole({str(k).lower(): v for k, v in value.items()}))
-
-
-def _whole(value: Any) -> Any:
-    """Lone surrogates become U+FFFD."""
-    if isinstance(value, str):
-        return re.sub(r"[\ud800-\udfff]", "\ufffd", value)
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, dict):
-        return {_whole(k): _whole(v) for k, v in value.items()}
-    return value
-
-
-def _host_allowed(host: str) -> bool:
-    name = re.sub(r":\d+$", "", host).strip("[]").lower()
-    if name in ("", "localhost", socket.gethostname().lower()):
-        return True
-    if name.endswith((".localhost", ".local", ".internal")):
-        return True
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_private

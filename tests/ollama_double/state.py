@@ -1,6 +1,5 @@
 """What is loaded, who waits, and which faults are on."""
 
-import re
 import select
 import socket
 import threading
@@ -13,12 +12,16 @@ from tests.ollama_double.models import Model
 
 #: How soon a wait notices that its client has left.
 TICK_S = 0.005
-_SWITCHES = (
+_EMBED_SWITCHES = (
     "cold evict queue nan_text eof_over crash_once reset truncate_body stall dribble short_batch empty_vectors "
-    "swap_order wrong_dim zero_vector null_vector error_object html_502 status raw old digest_change "
-    "mid_stream_error no_done args_as_text"
+    "swap_order wrong_dim zero_vector null_vector error_object html_502 status raw old digest_change"
 )
-SWITCHES = frozenset(re.findall(r"\w+", _SWITCHES))
+_CHAT_SWITCHES = (
+    "mid_stream_error no_done tools_in_middle args_as_text unknown_tool string_numbers empty_after_thinking "
+    "not_json_despite_format cuts_prompt"
+)
+CHAT_SWITCHES = frozenset(_CHAT_SWITCHES.split())
+SWITCHES = CHAT_SWITCHES | frozenset(_EMBED_SWITCHES.split())
 
 
 class Refused(Exception):
@@ -53,6 +56,7 @@ class Recorded:
     body: dict[str, Any] | None = None
     status: int | None = None  #: None while it waits, or when the client left first
     gone: bool = False  #: the client left before the answer
+    gone_at: float | None = None  #: when that was noticed, on the clock of `at`
 
 
 @dataclass(slots=True)
@@ -105,6 +109,7 @@ class State:
             else:
                 if name == "cold":
                     self._release.clear()
+                path = "/api/chat" if name in CHAT_SWITCHES else path
                 self.faults[name] = Fault(value, 1 if name == "crash_once" else times, path)
 
     def peek(self, name: str) -> Any:

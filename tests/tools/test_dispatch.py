@@ -84,7 +84,7 @@ def test_what_is_not_allowed_reads_like_what_is_not_there(box: Toolbox) -> None:
     assert told[0] == told[1]
     assert [s["function"]["parameters"]["properties"]["collection"]["enum"] for s in schemas(scoped)] == [
         ["FINANCE"]
-    ] * 2
+    ] * 3
     assert "SECRET" not in json.dumps(schemas(scoped))
 
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from agent_server.catalog import Collection
-from agent_server.tools import knowledge_base
+from agent_server.tools import knowledge_base, recall_claims
 
 _COLLECTION = Collection(
     name="FINANCE",
@@ -34,7 +34,8 @@ _COLLECTION = Collection(
     expand_defines=True,
     has_hnsw=False,
 )
-TOOLS = {s["function"]["name"]: s for s in knowledge_base.schemas([_COLLECTION, replace(_COLLECTION, name="K12")])}
+_SEEN = [_COLLECTION, replace(_COLLECTION, name="K12")]
+TOOLS = {s["function"]["name"]: s for s in (*knowledge_base.schemas(_SEEN), recall_claims.schema(_SEEN))}
 
 
 def _parameters(tool: str) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def test_the_collection_is_one_of_those_the_caller_may_see_with_what_they_hold(t
 
 
 def test_without_collections_the_schema_is_still_valid() -> None:
-    for schema in knowledge_base.schemas([]):
+    for schema in (*knowledge_base.schemas([]), recall_claims.schema([])):
         parameters = schema["function"]["parameters"]
         jsonschema.Draft202012Validator.check_schema(parameters)
         assert "enum" not in parameters["properties"]["collection"]
@@ -84,3 +85,17 @@ def test_the_description_explains_the_fields_that_a_model_reads() -> None:
     fields = ("passages", "text", "chunk_id", "source", "heading", "page", "score", "dense_rank", "lexical_rank")
     for field in (*fields, "authority", "also_in", "answerable", "diagnostic", "degraded", "omitted"):
         assert f"`{field}`" in description, field
+
+
+def test_the_description_of_recall_says_when_to_call_which_and_that_the_passage_counts() -> None:
+    description = TOOLS[recall_claims.RECALL]["function"]["description"]
+    assert "The passage is the authority" in description
+    assert f"Call {knowledge_base.SEARCH} instead" in description
+    assert f"call {knowledge_base.SEARCH}" in description.split("diagnostic")[1]
+    fields = ("claims", "statement", "subject", "kind", "text", "quote", "chunk_id", "source", "title", "heading", "page")
+    for field in (*fields, "authority", "also_in", "contradicted_by", "diagnostic", "omitted"):
+        assert f"`{field}`" in description, field
+
+
+def test_recall_needs_a_query_alone() -> None:
+    assert _parameters(recall_claims.RECALL)["required"] == ["query"]

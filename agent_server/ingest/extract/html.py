@@ -1,6 +1,7 @@
 """HTML: what a reader of the page reads, block by block, without what frames the page."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -103,9 +104,9 @@ def _tidy(text: str) -> str:
     lines: list[str] = []
     carried = ""
     for raw in page_marks.outside_blanks(text).split("\n"):
-        line = carried + " ".join(re.split(r"[ \t\u00a0]+", raw)).strip()
+        line = page_marks.one_blank((carried + " ".join(re.split(r"[ \t\u00a0]+", raw))).strip())
         carried = ""
-        if visible(line):
+        if visible(line).strip():
             lines.append(line)
         else:
             carried = line
@@ -132,7 +133,7 @@ class _Walker:
     def flush(self, kind: BlockKind = "paragraph", *, prefix: str = "", tight: bool = False) -> None:
         text = _tidy("".join(self.run))
         self.run.clear()
-        if visible(text):
+        if visible(text).strip():
             self.out.add(kind, prefix + text, tight=tight)
         elif text:
             self.run.append(text)  # marks alone: the next block takes them
@@ -184,7 +185,7 @@ class _Walker:
     def _words(self, kind: BlockKind, text: str, *, level: int = 0, tight: bool = False) -> None:
         """A block of `text`, with the marks that wait for one; marks alone go on waiting."""
         if visible(text).strip():
-            self.out.add(kind, self.carried() + text, level=level, tight=tight)
+            self.out.add(kind, self.carried() + page_marks.outside_blanks(text), level=level, tight=tight)
         else:
             self.run.append("".join(text.split()))
 
@@ -212,7 +213,7 @@ class _Walker:
             before = len(self.out.spans)
             text = _tidy("".join(self.run)).replace("\n", "\n" + "  " * (indent + 1))
             self.run.clear()
-            if visible(text):
+            if visible(text).strip():
                 self.out.add("list_item", prefix + text, tight=tight)
             elif text:
                 self.run.append(text)
@@ -309,6 +310,11 @@ def extract_html(file: SourceFile) -> Document | Rejected:
 
     `<title>` is the title. Meta `description`, `author`, `keywords` become metadata, a meta date the date.
     """
+    return _read_page(file, marked=True)
+
+
+def _read_page(file: SourceFile, *, marked: bool) -> Document | Rejected:
+    """The page, with its links and anchors if `marked`."""
     text, notes = clean(_decode(file.data))
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     try:
@@ -320,12 +326,14 @@ def extract_html(file: SourceFile) -> Document | Rejected:
     body = root.find("body")
     body = root if body is None else body
     parts = list(_main_part(body))
-    values = page_marks.write(body, _BLOCKS)
+    values = page_marks.write(body, _BLOCKS) if marked else []
     walker = _Walker()
     for part in parts:
         walker.walk(part)
         walker.flush()
     text, spans, marks = page_marks.lift(walker.out.text, walker.out.spans, values)
+    if marked and not unicodedata.is_normalized("NFC", text):
+        return _read_page(file, marked=False)  # a letter and its accent, with the edge of a link between them
     meta = _meta(root)
     raw_date = next((meta[name] for name in _DATES if name in meta), None)
     dated = parse_date(raw_date) if raw_date else None

@@ -25,6 +25,7 @@ _KINDS: dict[str, BlockKind] = {
     "hr": "paragraph",
 }
 _HEADING_CHARS = 250
+_MAX_YAML = 64 * 1024  #: characters; the parser takes seconds for a megabyte
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, tuple[str, ...]]:
@@ -49,6 +50,8 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, tuple[str, ..
 
 def _load(text: str) -> Any:
     """YAML without references: they can unfold to any size, or into themselves. Raises `yaml.YAMLError`."""
+    if len(text) > _MAX_YAML:
+        raise yaml.YAMLError(f"it has {len(text)} characters, at most {_MAX_YAML} are read")
     if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
         raise yaml.YAMLError("references (*name) are not read")
     return yaml.safe_load(text)

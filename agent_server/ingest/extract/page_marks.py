@@ -23,9 +23,12 @@ _OPEN, _CLOSE, _ANCHOR = "\ufdd0", "\ufdd1", "\ufdd2"
 _DIGITS = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5\ufde6\ufde7\ufde8\ufde9"
 _ANY = re.compile("[\ufdd0-\ufdef]+")
 _ONE = re.compile(f"[{_OPEN}{_ANCHOR}][{_DIGITS}]+|{_CLOSE}")
-_BLANKS = "[ \t\u00a0]"
+_BLANKS = "[ \t\n\u00a0]"
 _BEFORE_BLANKS = re.compile(f"((?:[{_OPEN}{_ANCHOR}][{_DIGITS}]+)+)({_BLANKS}+)")
 _AFTER_BLANKS = re.compile(f"(?<!{_BLANKS})({_BLANKS}+)({_CLOSE}+)")
+_BETWEEN = re.compile("[ ]([\ufdd0-\ufdef]+)[ ]")
+_FIRST = re.compile("\\A([\ufdd0-\ufdef]+)[ ]")
+_LAST = re.compile("[ ]([\ufdd0-\ufdef]+)\\Z")
 _MAX_CHARS = 2_000  #: of an address or a name; longer ones are data
 
 
@@ -44,6 +47,13 @@ def outside_blanks(text: str) -> str:
     if _ANY.search(text) is None:
         return text
     return _AFTER_BLANKS.sub(r"\2\1", _BEFORE_BLANKS.sub(r"\2\1", text))
+
+
+def one_blank(line: str) -> str:
+    """A tidied line in which marks do not stand between two blanks, nor a blank behind or before them at its ends."""
+    if _ANY.search(line) is None:
+        return line
+    return _LAST.sub(r"\1", _FIRST.sub(r"\1", _BETWEEN.sub(r" \1", line)))
 
 
 def _number(sign: str, number: int) -> str:
@@ -145,5 +155,6 @@ def _marks(raw: list[tuple[str, int]], text: str, spans: Sequence[Span], values:
             continue
         block = bisect_left(starts, at + 1) - 1
         if block >= 0 and starts:
-            found.append(Mark("anchor", max(at, spans[block].start), max(at, spans[block].end), value))
+            start, end = spans[block].start, spans[block].end
+            found.append(Mark("anchor", at if start < at < end else start, end, value))
     return tuple(sorted(found, key=lambda mark: (mark.start, mark.end)))

@@ -9,6 +9,7 @@ import gzip
 import json
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -47,12 +48,17 @@ def _fonts(resources: Any, left: list[int]) -> Iterator[Any]:
         return
     left[0] -= 1
     resources = resources.get_object()
-    for font in (resources.get("/Font") or {}).values():
+    for font in _named(resources, "/Font"):
         yield font.get_object()
-    for drawn in (resources.get("/XObject") or {}).values():
+    for drawn in _named(resources, "/XObject"):
         form = drawn.get_object()
         if form.get("/Subtype") == "/Form":
             yield from _fonts(form.get("/Resources"), left)
+
+
+def _named(resources: Any, kind: str) -> Iterable[Any]:
+    found = resources.get(kind)
+    return found.get_object().values() if found is not None else ()
 
 
 def _ordering(font: Any) -> str:
@@ -72,12 +78,14 @@ class Fonts:
     def __init__(self, page: PageObject) -> None:
         self._numbered: list[tuple[Any, str]] = []
         self.mute: list[Any] = []
-        for font in _fonts(page.get("/Resources"), [_MAX_FORMS]):
-            ordering = _ordering(font)
-            if ordering in _COLLECTIONS:
-                self._numbered.append((font, ordering))
-            elif ordering:
-                self.mute.append(font)
+        # Fonts that are not what they should be are pypdf's to make sense of.
+        with suppress(Exception):
+            for font in _fonts(page.get("/Resources"), [_MAX_FORMS]):
+                ordering = _ordering(font)
+                if ordering in _COLLECTIONS:
+                    self._numbered.append((font, ordering))
+                elif ordering:
+                    self.mute.append(font)
 
     @property
     def unnamed(self) -> bool:

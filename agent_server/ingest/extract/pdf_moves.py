@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pypdf import PageObject
+from pypdf.errors import LimitReachedError
 from pypdf.generic import ArrayObject, ContentStream, FloatObject, NameObject
 
 _MOVES = (b"Td", b"TD", b"T*")
@@ -21,19 +22,31 @@ Operation = tuple[Any, bytes]
 
 @contextmanager
 def apart(page: PageObject, *, moves: bool) -> Iterator[None]:
-    """The page drawn like this within the block, and as it was after it. Errors of pypdf pass through."""
-    if "/Contents" not in page:
+    """The page drawn like this within the block, and as it was after it: leaps as moves, and with `moves` the font
+    chosen before every move. A page that cannot be rewritten is left alone. Raises LimitReachedError."""
+    stream = _stream(page, moves=moves)
+    if stream is None:
         yield
         return
-    stream = ContentStream(page["/Contents"].get_object(), page.pdf, "bytes")
-    fonts = (page.get("/Resources") or {}).get("/Font") or {}
-    stream.operations = list(_rewritten(stream.operations, fonts, moves))
     before = page.raw_get("/Contents")
     page[NameObject("/Contents")] = stream
     try:
         yield
     finally:
         page[NameObject("/Contents")] = before
+
+
+def _stream(page: PageObject, *, moves: bool) -> ContentStream | None:
+    try:
+        stream = ContentStream(page["/Contents"].get_object(), page.pdf, "bytes")
+        resources: Any = page.get("/Resources")
+        fonts = resources.get_object().get("/Font") if resources is not None else None
+        stream.operations = list(_rewritten(stream.operations, fonts.get_object() if fonts is not None else {}, moves))
+    except LimitReachedError:
+        raise
+    except Exception:  # noqa: BLE001  what is odd about it pypdf may still read
+        return None
+    return stream
 
 
 def _rewritten(operations: Sequence[Operation], fonts: Any, moves: bool) -> Iterator[Operation]:

@@ -21,6 +21,7 @@ from agent_server.ingest.hygiene import clean, clean_line
 _SUSPECT = 0.08  #: share of letters in impossible words from which on a page is read in another way
 _KEPT_LETTERS = 0.98  #: share of the letters that another way of reading has to find
 _COVERED = 0.5  #: share of a page from which on a picture is the page
+_LISTED_RUNS = 40
 _LABEL_LETTERS = 16  #: beside such a picture, below which they are no text of the page
 
 
@@ -43,14 +44,16 @@ class Reading:
 
 
 def listed(numbers: list[int]) -> str:
-    """`1-3, 7`."""
+    """`1-3, 7`; what comes after many of them is counted."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    told = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:_LISTED_RUNS])
+    rest = sum(map(len, runs[_LISTED_RUNS:]))
+    return f"{told} and {rest} more" if rest else told
 
 
 def _outline(reader: PdfReader) -> list[Bookmark]:

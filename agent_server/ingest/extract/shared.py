@@ -1,5 +1,6 @@
 """What the extractors share: spans into blocks, pieces into a text, titles and dates."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,10 @@ from agent_server.ingest.hygiene import clean, clean_line, clean_value
 from agent_server.models import Block, BlockKind, Document, FileStatus, Mark, Page, Rejected, SourceFile
 
 MAX_LEVEL = 6
+MAX_METADATA = 16_000  #: characters of JSON for a document
+MAX_VALUE = 6_000  #: for one value
+_KEY_CHARS = 100
+_NAMED_KEYS = 10
 _TITLE_CHARS = 300
 
 
@@ -135,6 +140,31 @@ def is_true(value: object) -> bool:
     return value is True or str(value).strip().lower() in {"true", "yes", "1"}
 
 
+def bounded(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Clean metadata of at most MAX_METADATA characters of JSON, and a note on what was cut or left out.
+
+    A long string is cut, a long list or mapping left out; once the whole is full, what comes later is left out too.
+    """
+    kept: dict[str, Any] = {}
+    short: list[str] = []
+    left = MAX_METADATA
+    for key, whole in clean_value(dict(metadata)).items():
+        cut = isinstance(whole, str) and len(json.dumps(whole)) > MAX_VALUE
+        value = whole[: MAX_VALUE // 6 - 1] + "…" if cut else whole  # an escaped letter takes six characters
+        size = len(json.dumps(value)) + len(key)
+        fits = size <= min(MAX_VALUE + _KEY_CHARS, left) and len(key) <= _KEY_CHARS
+        if fits:
+            kept[key] = value
+            left -= size
+        if cut or not fits:
+            short.append(key)
+    if not short:
+        return kept, ()
+    named = ", ".join(key[:_KEY_CHARS] for key in short[:_NAMED_KEYS])
+    more = f" and {len(short) - _NAMED_KEYS} more" if len(short) > _NAMED_KEYS else ""
+    return kept, (f"metadata too long, cut or left out: {named}{more}",)
+
+
 def make_document(
     file: SourceFile,
     text: str,
@@ -159,6 +189,7 @@ def make_document(
             file.media_type,
         )
     blocks = to_blocks(text, spans)
+    kept, cut = bounded(metadata or {})
     name = clean_line(title) or first_heading(blocks) or readable_name(file.source)
     return Document(
         title=name[:_TITLE_CHARS].rstrip(),
@@ -167,7 +198,7 @@ def make_document(
         pages=pages,
         dated=dated,
         retired=retired,
-        metadata=clean_value(dict(metadata or {})),
-        notes=tuple(notes),
+        metadata=kept,
+        notes=(*notes, *cut),
         marks=marks,
     )

@@ -19,9 +19,9 @@ from agent_server.embedding.ollama_host import parse_host
 from agent_server.embedding.ollama_wire import Budget, Wire
 from agent_server.errors import EmbedderUnavailable, EmbeddingRefused
 from agent_server.settings import Settings
-from nightly.claims_store import claim_row, merge_counts, put, settle
 from nightly.claims_rules.check import objections
 from nightly.claims_rules.model import Found, Kind
+from nightly.claims_store import claim_row, merge_counts, put, settle
 from nightly.statements import execute, fetch_all
 
 PASSAGES_AT_ONCE = 500

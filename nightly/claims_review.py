@@ -12,8 +12,8 @@ from agent_server.db import Conn
 from agent_server.errors import CallerError, InvalidArgument
 from agent_server.globs import expression
 from agent_server.terms import fold_term
-from nightly.claims_store import claim_row, flag_conflicts, merge_counts, put, settle
 from nightly.claims_rules.model import Found, Kind
+from nightly.claims_store import claim_row, flag_conflicts, merge_counts, put, settle
 from nightly.statements import fetch_all
 
 MOST_AT_ONCE = 1_000_000

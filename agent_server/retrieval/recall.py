@@ -41,7 +41,25 @@ _FIGURE = re.compile(
     r"(?:[$€£]|\d|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b)",
     re.IGNORECASE,
 )
-_QUALIFIES = frozenset("in for on at to from with under when if after before during according within".split())
+_QUALIFIES = frozenset(
+    [
+        "in",
+        "for",
+        "on",
+        "at",
+        "to",
+        "from",
+        "with",
+        "under",
+        "when",
+        "if",
+        "after",
+        "before",
+        "during",
+        "according",
+        "within",
+    ]
+)
 #: Questions that a figure answers: "what is the grace period", not "what is a grace period".
 _THE_ONE = re.compile(r"\A\W*(?:what|which)\s+(?:is|are|'s|’s)\s+the\b", re.IGNORECASE)
 

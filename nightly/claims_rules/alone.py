@@ -79,8 +79,44 @@ _EXAMPLE = re.compile(
 #: "the notice": one of which was spoken before, unless it is a role that everybody in the collection knows.
 _DEFINITE = re.compile(r"\bthe\s+(?P<noun>[a-z][\w’'-]*)(?P<after>\s+[\w’'-]+|[^\w\s]|\Z)", re.IGNORECASE)
 _AFTER = frozenset(
-    """of in for to that which who whose on under between from with at by made set named stated listed described required
-    used given prescribed referred issued kept due within against over about during concerning relating""".split()
+    [
+        "of",
+        "in",
+        "for",
+        "to",
+        "that",
+        "which",
+        "who",
+        "whose",
+        "on",
+        "under",
+        "between",
+        "from",
+        "with",
+        "at",
+        "by",
+        "made",
+        "set",
+        "named",
+        "stated",
+        "listed",
+        "described",
+        "required",
+        "used",
+        "given",
+        "prescribed",
+        "referred",
+        "issued",
+        "kept",
+        "due",
+        "within",
+        "against",
+        "over",
+        "about",
+        "during",
+        "concerning",
+        "relating",
+    ]
 )
 _KNOWN = re.compile(
     r"(?:member|applicant|borrower|lender|creditor|debtor|guarantor|customer|consumer|controller|processor|employee|employer|"

@@ -12,9 +12,28 @@ from nightly.claims_rules.alone import doubts_about
 from nightly.claims_rules.wording import content, plain
 
 _NEGATIONS = frozenset(
-    "not no never none nor neither without except unless only but however fail fails refuse refuses prohibited cannot".split()
+    [
+        "not",
+        "no",
+        "never",
+        "none",
+        "nor",
+        "neither",
+        "without",
+        "except",
+        "unless",
+        "only",
+        "but",
+        "however",
+        "fail",
+        "fails",
+        "refuse",
+        "refuses",
+        "prohibited",
+        "cannot",
+    ]
 )
-_MODALS = frozenset("must may should can will might".split())
+_MODALS = frozenset(["must", "may", "should", "can", "will", "might"])
 _NUMBER = re.compile(r"\d")
 
 

@@ -17,11 +17,38 @@ _CODE = re.compile(r"``?([^`]{1,200}?)``?_?")
 _QUOTE_BAR = re.compile(r"(?m)^[ \t]*>[ \t]?")
 _NUMBER_WORDS = {
     w: str(n)
-    for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    for n, w in enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    )
     if n > 1
 }
 #: Words that two wordings of one statement may differ in.
-_SMALL = frozenset("a an the of in on at to for by with that which and as is are be been it its or".split())
+_SMALL = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "by",
+        "with",
+        "that",
+        "which",
+        "and",
+        "as",
+        "is",
+        "are",
+        "be",
+        "been",
+        "it",
+        "its",
+        "or",
+    ]
+)
 _SAME = {
     "shall": "must",
     "cannot": "not",

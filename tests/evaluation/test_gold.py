@@ -70,7 +70,9 @@ def test_what_is_no_gold_file_at_all_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_passage_holds_a_quote_whatever_its_line_breaks() -> None:
-    assert holds("Note. The valuation of the house\nmay be  at most 120 days old on the day of the decision. So.", QUOTE)
+    assert holds(
+        "Note. The valuation of the house\nmay be  at most 120 days old on the day of the decision. So.", QUOTE
+    )
     assert not holds("The valuation of the house may be at most 120 days old.", QUOTE)
 
 

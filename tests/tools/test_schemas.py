@@ -92,7 +92,19 @@ def test_the_description_of_recall_says_when_to_call_which_and_that_the_passage_
     assert "The passage is the authority" in description
     assert f"Call {knowledge_base.SEARCH} instead" in description
     assert f"call {knowledge_base.SEARCH}" in description.split("diagnostic")[1]
-    fields = ("claims", "statement", "subject", "kind", "text", "quote", "chunk_id", "source", "title", "heading", "page")
+    fields = (
+        "claims",
+        "statement",
+        "subject",
+        "kind",
+        "text",
+        "quote",
+        "chunk_id",
+        "source",
+        "title",
+        "heading",
+        "page",
+    )
     for field in (*fields, "authority", "also_in", "contradicted_by", "diagnostic", "omitted"):
         assert f"`{field}`" in description, field
 

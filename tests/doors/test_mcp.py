@@ -114,7 +114,7 @@ def test_kb_mcp_lists_the_tools_and_answers_calls(bank: Kb, settings: Settings) 
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     tools, found, more, unknown, absent = _session([sys.executable, "-c", program], env, work)
-    assert [t.name for t in tools.tools] == ["search_knowledge_base", "get_passage"]
+    assert [t.name for t in tools.tools] == ["search_knowledge_base", "get_passage", "recall_claims"]
     assert tools.tools[0].input_schema["properties"]["collection"]["enum"] == ["FINANCE"]
     assert _read(found)["passages"][0]["source"] == "rules.md"
     assert _read(found)["degraded"] == []

@@ -113,7 +113,7 @@ def test_a_blank_question_is_refused(box: Toolbox) -> None:
 def test_an_unknown_tool_is_refused_with_the_tools_there_are(box: Toolbox) -> None:
     with pytest.raises(UnknownTool) as caught:
         dispatch(box, "drop_table", {})
-    assert caught.value.details["known"] == [SEARCH, GET]
+    assert caught.value.details["known"] == [SEARCH, GET, "recall_claims"]
 
 
 def test_an_unknown_argument_is_refused(box: Toolbox) -> None:

@@ -62,7 +62,7 @@ def job(
 
 
 def after_ingest(database: Database, collection: Collection, changed: Sequence[str]) -> ClaimsReport:  # noqa: ARG001
-    """What `kb ingest` and `kb remove` call: what has lost its words is stale, and what is not read yet shows itself."""
+    """What `kb ingest` and `kb remove` call: what lost its words is stale, and what is not read yet shows itself."""
     return refresh(database, collection)
 
 

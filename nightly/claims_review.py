@@ -158,8 +158,8 @@ def export_lines(connection: Conn, wanted: Filter) -> Iterable[str]:
 
 
 def import_lines(connection: Conn, collection: Collection, lines: Iterable[str], who: str, why: str) -> Imported:
-    """Store claims from JSON lines. Whatever a line says of itself, its quote must stand in a live passage of its source;
-    `verified` and `rejected` are then decisions of `who`, who hands the file in."""
+    """Store claims from JSON lines. Whatever a line says of itself, its quote must stand in a live passage of its
+    source; `verified` and `rejected` are then decisions of `who`, who hands the file in."""
     report = Imported()
     decided: dict[str, list[int]] = {"verified": [], "rejected": []}
     touched: set[int] = set()

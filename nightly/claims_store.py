@@ -21,7 +21,7 @@ USUAL_LENGTH = 20.0
 def claim_row(
     chunk: int, text: str, claim: Found, *, vouched: bool = False, confidence: float | None = None
 ) -> dict[str, Any]:
-    """A claim as `put` takes it: `text` is the passage's, whose words are the quote; `vouched` lets a rule verify it."""
+    """A claim as `put` takes it: `text` is the passage's, which holds the quote; `vouched`: a rule may verify it."""
     words = lexical_text(claim.statement)
     words = replace(words, extras=(*words.extras, *label_lexemes(claim.subject)))
     return {

@@ -280,11 +280,11 @@ def _candidates(
     if ends := [n for n in asked.names if n not in asked.sure]:
         holding = {"holding": " ".join(sorted(asked.whole)), "config": config}
         yield fetch_all(connection, "recall", {**common, **holding, "keys": ends})
-    if not asked.names and (tsquery := _by_words(connection, terms, weights)):
+    if not asked.names and (tsquery := _by_words(connection, terms)):
         yield fetch_all(connection, "recall", {**common, "tsquery": tsquery})
 
 
-def _by_words(connection: Conn, terms: tuple[Term, ...], weights: str) -> str:
+def _by_words(connection: Conn, terms: tuple[Term, ...]) -> str:
     """Claims that hold words of MIN_COVERAGE of the question's weight, the best of them at least; '' without words.
 
     A claim without any of the rarest words cannot reach that share when the others weigh less. Where even so too many
@@ -403,10 +403,11 @@ def _why_empty(collections: Sequence[Collection], looks: Sequence[_Look], asked:
     counts = [look.reason for look in looks]
     verified = sum(r.get("verified", 0) for r in counts)
     if not any(r.get("claims") for r in counts):
-        return f"{names} has no claims yet: `kb nightly` or an ingestion reads them. search_knowledge_base searches passages."
+        return f"{names} has no claims yet: an ingestion reads them. search_knowledge_base searches passages."
     if not any(r.get("any_verified") for r in counts):
         waiting = sum(r.get("proposed", 0) for r in counts)
-        return f"No claim of {names} is verified; {waiting} are proposed: `kb claims list`. search_knowledge_base searches passages."
+        proposed = f"No claim of {names} is verified; {waiting} are proposed: `kb claims list`."
+        return f"{proposed} search_knowledge_base searches passages."
     if not any(look.terms for look in looks):
         return "The question holds only stop words or symbols."
     near = sum(look.near for look in looks)

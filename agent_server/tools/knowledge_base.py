@@ -41,9 +41,9 @@ Returns `passages`, best first. Of each: `text` (verbatim), `chunk_id` (cite it;
 about 1, comparable within one answer only), `dense_rank` and `lexical_rank` (place in the list by meaning and by \
 words, null: not in it), `authority` (0 to 1: prefer the higher one where passages contradict each other), `also_in` \
 (copies elsewhere), `via` (`search`; `cites`: the passage `edge.from` cites it; `defines`: it defines a term) with \
-`edge` (`from`, `relation` and `anchor`, the words that led there). `answerable` false, or no passages with a `diagnostic`, means that the collection does not hold \
-the answer: say so. `degraded` names a search arm that did not run. `omitted` counts passages left out to keep the \
-answer short.
+`edge` (`from`, `relation` and `anchor`, the words that led there). `answerable` false, or no passages with a \
+`diagnostic`, means that the collection does not hold the answer: say so. `degraded` names a search arm that did not \
+run. `omitted` counts passages left out to keep the answer short.
 
 {_DATA}"""
 

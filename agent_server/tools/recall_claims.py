@@ -18,12 +18,12 @@ duties. Call it first when a question asks what something is, means or stands fo
 from words alone, at once, without an embedding model. Call {SEARCH} instead when the question describes a situation, \
 asks why or how, or needs more than one rule, and whenever this returns nothing.
 
-Pass the question or just the term, as it is written (qualifying income, NW-4021). Without `collection` all that you may \
-see are looked through.
+Pass the question or just the term, as it is written (qualifying income, NW-4021). Without `collection` all that you \
+may see are looked through.
 
 Returns `claims`, best first. Of each: `statement`, `subject`, `kind` (definition, limit, duty, exclusion, statement), \
-`text` (the passage it rests on, verbatim), `quote` (its words there), `chunk_id` (cite it; {GET_PASSAGE} reads on from \
-it), `source`, `title`, `heading`, `page`, `authority` (0 to 1), `also_in` (other passages that say the same), \
+`text` (the passage it rests on, verbatim), `quote` (its words there), `chunk_id` (cite it; {GET_PASSAGE} reads on \
+from it), `source`, `title`, `heading`, `page`, `authority` (0 to 1), `also_in` (other passages that say the same), \
 `contradicted_by` (claims of other sources that do not agree: prefer the one of higher `authority` and say that they \
 differ). The passage is the authority: where statement and passage differ, the passage counts. No claims with a \
 `diagnostic` means that none is known, not that there is no answer: call {SEARCH}. `omitted` counts claims left out to \
@@ -58,7 +58,7 @@ def schema(collections: Sequence[Collection]) -> dict[str, Any]:
                         "minimum": 1,
                         "maximum": MAX_LIMIT,
                         "default": DEFAULT_LIMIT,
-                        "description": f"How many claims at most, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT} suits most questions.",
+                        "description": f"How many claims at most, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT} is usual.",
                     },
                 },
                 "required": ["query"],

@@ -21,7 +21,10 @@ _CONTINUES = re.compile(
     r"two|three|four|five|reason|idea|point|result|intent|goal|problem|question|answer|fact|example|examples)|examples?|question|answer)\b",
     re.IGNORECASE,
 )
-_PLACES = r"(?:sub)?(?:section|article|clause|paragraph|part|chapter|title|appendix|annex|schedule|item|point|case|step|table|figure)s?"
+_PLACES = (
+    r"(?:sub)?(?:section|article|clause|paragraph|part|chapter|title|appendix|annex|schedule|item|point|case|step|table|"
+    r"figure)s?"
+)
 #: Words that point out of the sentence.
 _POINTS_AWAY = re.compile(
     r"\b(?:foregoing|aforementioned|aforesaid|herein\w*|hereof|hereunder|hereto|hereby|thereof|therein|thereto|thereunder|"
@@ -136,7 +139,9 @@ _NOT_RULES = re.compile(
 )
 
 
-def doubts_about(words: str, *, subject_end: int = 0, definition: bool = False) -> list[str]:
+def doubts_about(  # noqa: PLR0912  one doubt after the other
+    words: str, *, subject_end: int = 0, definition: bool = False
+) -> list[str]:
     """What keeps a sentence from being understood alone; empty when nothing does.
 
     `words` is plain text (`wording.plain`); pronouns behind `subject_end` refer to the subject. A definition may say

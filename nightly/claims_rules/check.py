@@ -1,7 +1,7 @@
 """The second check: whether a statement that no rule has made says what its quote says.
 
-It compares words alone, and says no when in doubt: a statement passes that is made of the quote's own words in their own
-order, with the same numbers, dates and negations, and about a subject that the quote names.
+It compares words alone, and says no when in doubt: a statement passes that is made of the quote's own words in their
+own order, with the same numbers, dates and negations, and about a subject that the quote names.
 """
 
 import re

@@ -61,14 +61,14 @@ def in_definitions(text: str, around: Surroundings) -> list[Found]:
 def _claim(text: str, one: Definition, unit: Unit, around: Surroundings) -> Found | None:
     match one.form:
         case "entry" | "table":
-            return _entry(text, one, unit, around)
+            return _entry(text, one, around)
         case "abbreviation":
-            return _abbreviation(text, one, around)
+            return _abbreviation(text, one)
         case _:
             return _sentence(text, one, unit, around)
 
 
-def _entry(text: str, one: Definition, unit: Unit, around: Surroundings) -> Found | None:
+def _entry(text: str, one: Definition, around: Surroundings) -> Found | None:
     """ "Term: what it is", from a glossary, a definition list or a row of a table."""
     start, end = one.span
     body = _SEE_ALSO.sub("", text[one.definition_start : one.definition_end])
@@ -88,7 +88,7 @@ def _entry(text: str, one: Definition, unit: Unit, around: Surroundings) -> Foun
     return Found("definition", one.term, f"{one.term}: {sentence(words)}", start, end, one.form, (), tuple(doubts))
 
 
-def _abbreviation(text: str, one: Definition, around: Surroundings) -> Found | None:
+def _abbreviation(text: str, one: Definition) -> Found | None:
     start, end = one.span
     while end < len(text) and text[end] in "”\"'":
         end += 1
@@ -103,7 +103,9 @@ def _abbreviation(text: str, one: Definition, around: Surroundings) -> Found | N
     return Found("definition", one.term, statement, start, end, "abbreviation", (long,), tuple(doubts))
 
 
-def _sentence(text: str, one: Definition, unit: Unit, around: Surroundings) -> Found | None:
+def _sentence(  # noqa: PLR0912  one doubt after the other
+    text: str, one: Definition, unit: Unit, around: Surroundings
+) -> Found | None:
     """The sentence that defines, with the list that it introduces and the sentences that go on about the term."""
     spans = list(sentences(text, unit.body, unit.end))
     at = next((n for n, (low, high) in enumerate(spans) if low <= one.start < high), None)

@@ -37,7 +37,8 @@ _BOUND = re.compile(
 )
 #: "A member is in good standing if …": what is defined stands behind the verb.
 _CONDITION = re.compile(
-    r"(?:an?|the|each|every)\s+(?P<who>[\w’' -]{2,60}?)\s+(?:is|are)\s+(?:considered\s+|treated\s+as\s+|deemed\s+(?:to\s+be\s+)?)?"
+    r"(?:an?|the|each|every)\s+(?P<who>[\w’' -]{2,60}?)\s+(?:is|are)\s+"
+    r"(?:considered\s+|treated\s+as\s+|deemed\s+(?:to\s+be\s+)?)?"
     r"(?P<what>in\s+[a-z-]+(?:\s+[a-z-]+)?|past\s+due|excused|unexcused|overdrawn|"
     r"(?!possible|available|free|enough|due|made|sent|given|paid|told|kept|not|necessary|better|best|true|fine|good|used|done|taken|"
     r"shown|held|put|begun|shut|set|only|allowed|there|also|never|always|open|payable)[a-z-]+(?<!ed))"
@@ -46,7 +47,8 @@ _CONDITION = re.compile(
 )
 #: "A business day is a day on which …": a kind, and what sets it apart.
 _KIND_OF = re.compile(
-    r"an?\s+(?P<what>[\w’'-]+(?:\s+[\w’'-]+){0,4}?)\s+is\s+(?:an?|any|the)\s+[\w’' -]{2,60}?\b(?:that|which|who|whose|where|whom)\b",
+    r"an?\s+(?P<what>[\w’'-]+(?:\s+[\w’'-]+){0,4}?)\s+is\s+(?:an?|any|the)\s+[\w’' -]{2,60}?\b"
+    r"(?:that|which|who|whose|where|whom)\b",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -111,7 +113,7 @@ def _announces(before: str) -> str:
     return last if last.endswith((":", ";", "—", "; and", "; or", ", and", ", or")) else ""
 
 
-def _claim(
+def _claim(  # noqa: PLR0912  one doubt after the other
     text: str, low: int, high: int, unit: Unit, around: Surroundings, *, first: bool, after: str, announced: str
 ) -> Found | None:
     raw = text[low:high]

@@ -88,8 +88,8 @@ def content(statement: str) -> tuple[str, ...]:
         unicodedata.normalize("NFKC", statement).replace("n't", " not").replace("n’t", " not").replace("%", " percent ")
     )
     out = []
-    for word, _, _ in term_words(folded):
-        word = _SAME.get(word, word)
+    for spelled, _, _ in term_words(folded):
+        word = _SAME.get(spelled, spelled)
         if word not in _SMALL:
             out.append(_NUMBER_WORDS.get(word, word))
     return tuple(out)

@@ -2,9 +2,9 @@
 
     python ops/bench/claims.py [--claims 100000] [--questions 300]
 
-Words are made, with a natural frequency curve; a third of the claims define a term, the others state a limit. Questions:
-a defined term, a term that nothing defines, a code, a sentence that half repeats a claim, and common words alone. A
-private server is started for it and removed afterwards. Nothing here says anything about quality.
+Words are made, with a natural frequency curve; a third of the claims define a term, the others state a limit.
+Questions: a defined term, a term that nothing defines, a code, a sentence that half repeats a claim, common words
+alone. A private server is started for it and removed afterwards. Nothing here says anything about quality.
 """
 
 import argparse

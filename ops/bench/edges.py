@@ -70,8 +70,8 @@ class Found:
 
     def around(self, edge: Edge, before: int = 50, after: int = 40) -> str:
         text = self.texts[edge.source]
-        words = f"{text[max(edge.at - before, 0) : edge.at]}[[{text[edge.at : edge.end]}]]{text[edge.end : edge.end + after]}"
-        return silver.flat(words)
+        left, right = text[max(edge.at - before, 0) : edge.at], text[edge.end : edge.end + after]
+        return silver.flat(f"{left}[[{text[edge.at : edge.end]}]]{right}")
 
 
 def main() -> None:
@@ -121,8 +121,8 @@ def found_in(database: Database, name: str, folder: Path) -> Found:
             texts[source], titles[source] = "".join(out), rows[0]["title"]
         links: list[Any] = connection.execute(
             "SELECT from_chunk, from_start, from_end, to_chunk, to_start, anchor, target_label, '' FROM links"
-            " WHERE relation = 'cites' UNION ALL SELECT from_chunk, from_start, from_end, NULL, 0, anchor, target_label,"
-            " reason FROM dangling_links"
+            " WHERE relation = 'cites' UNION ALL"
+            " SELECT from_chunk, from_start, from_end, NULL, 0, anchor, target_label, reason FROM dangling_links"
         ).fetchall()
     edges = set()
     for origin, start, end, target, to, anchor, label, reason in links:
@@ -195,9 +195,8 @@ def sample(found: Found, count: int, seed: int) -> None:
             f"{e.label} -> {silver.flat(found.texts[e.target][e.to : e.to + 40]) if e.target else e.reason}"
             for e in near
         )
-        print(
-            f"  {silver.flat(text[max(at - 50, 0) : at])} [[]]{silver.flat(text[at : at + 90])}\n      {says or 'NOTHING'}"
-        )
+        print(f"  {silver.flat(text[max(at - 50, 0) : at])} [[]]{silver.flat(text[at : at + 90])}")
+        print(f"      {says or 'NOTHING'}")
 
 
 # -- other collections ------------------------------------------------------------------------------------------
@@ -228,9 +227,8 @@ def gdpr(found: Found, *, read: bool) -> None:
     exact = [e for e in found.edges if e.target and re.fullmatch(r"Article \d+\(\d+\)", e.label)]
     there = sum(text.startswith(f"({re.split(r'[()]', e.label)[1]})", e.to) for e in exact)
     print(f"GDPR: {len(found.edges)} references in {found.seconds:.2f} s")
-    print(
-        f"  to articles that exist: {right} of {own} = {right / own:.3f} lead there; to their paragraphs: {there} of {len(exact)}"
-    )
+    print(f"  to articles that exist: {right} of {own} = {right / own:.3f} lead there")
+    print(f"  to their paragraphs: {there} of {len(exact)}")
     if read:
         for at, led in wrong:
             print(f"    {silver.flat(text[max(at - 40, 0) : at + 60])}: {[(e.label, e.to) for e in led]}")

@@ -81,7 +81,7 @@ def test_half_of_a_quotes_words_in_sequence_stand_for_it_where_it_was_cut() -> N
     assert holds("… " + " ".join(words[:9]), QUOTE, whole=False)
     assert holds(" ".join(words[8:]) + " Then", QUOTE, whole=False)
     assert not holds(" ".join(words[:8]) + " or less", QUOTE, whole=False)
-    assert not holds(" ".join(words[:6] + ["indeed"] + words[6:10]), QUOTE, whole=False)
+    assert not holds(" ".join([*words[:6], "indeed", *words[6:10]]), QUOTE, whole=False)
     assert not holds("the cap of two", "the cap", whole=False)  # too few words to be no chance
     assert not holds("a within five days b", "ithin five days afte x y z", whole=False)  # whole words only
 

@@ -212,7 +212,7 @@ def test_a_readers_role_may_read_claims_and_change_none(database: Database, harb
     with database.reader(harbour.reader_role, harbour.schema_name) as connection:
         assert connection.execute("SELECT count(*) FROM claims").fetchone() is not None
         connection.rollback()
-        with pytest.raises(Exception, match="permission denied|read-only"):
+        with pytest.raises(Exception, match=r"permission denied|read-only"):
             connection.execute("UPDATE claims SET status = 'verified'")
         connection.rollback()
 

@@ -111,7 +111,7 @@ ALL = {f.source for f in FILES}
         (Filters(sources=("rules/**",), since=date(2020, 1, 1), heading="fees", exclude=("photographs",)),
          {"rules/fees.md"}),
     ],
-    ids=lambda value: str(value) or "none",
+    ids=lambda value: (str(sorted(value)) if isinstance(value, set) else str(value)) or "none",
 )  # fmt: skip
 def test_a_filter_leaves_what_it_says_in_both_arms(
     database: Database, collection: Collection, asked: Filters, sources: set[str]

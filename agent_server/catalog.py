@@ -43,7 +43,7 @@ class Collection:
     fusion_weight: float
     authority_weight: float
     refusal_threshold: float | None
-    expand_cites: bool  #: searches add what their hits cite
+    expand_cites: bool  #: searches add what their hits cite; off unless asked for: it did not pay (README)
     expand_defines: bool  #: searches put the definition of what is asked for first
     has_hnsw: bool
     vector_column: int = 0  #: number of chunks.embedding: another one holds vectors of another model

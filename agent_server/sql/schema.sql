@@ -31,7 +31,7 @@ CREATE TABLE kb.collections (
     authority_weight   double precision NOT NULL DEFAULT 0.08 CHECK (authority_weight BETWEEN 0 AND 0.1),
     refusal_threshold  double precision,           -- NULL until calibrated
     -- Edges that searches follow: what a hit cites, what defines a term that is asked for.
-    expand_cites       boolean NOT NULL DEFAULT true,
+    expand_cites       boolean NOT NULL DEFAULT false,
     expand_defines     boolean NOT NULL DEFAULT true,
     created_at         timestamptz NOT NULL DEFAULT now(),
     CHECK (chunk_overlap < chunk_size)

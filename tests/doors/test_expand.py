@@ -26,6 +26,9 @@ def test_a_search_follows_edges_as_the_collection_says_unless_it_is_told_otherwi
 ) -> None:
     _with_edges(database)
     defined, cited = ("guide.md::0", "defines", "defines"), ("one.txt::0", "cites", "cites")
+    assert _edges(bank) == [defined]  # citations are off until a collection turns them on
+    said = bank("collection", "expand", "FINANCE", "--cites")
+    assert (said.code, said.out) == (0, "FINANCE: cites on, defines on\n")
     assert _edges(bank) == [defined, cited]
     assert _edges(bank, "--no-expand") == []
     assert _edges(bank, "--hops", "2") == [defined, cited]
@@ -45,7 +48,7 @@ def test_a_search_follows_edges_as_the_collection_says_unless_it_is_told_otherwi
 
 def test_a_printed_result_says_which_edge_led_to_a_passage(bank: Kb, database: Database) -> None:
     _with_edges(database)
-    said = bank("search", "FINANCE", QUESTION, "--top-k", "1").out
+    said = bank("search", "FINANCE", QUESTION, "--top-k", "1", "--expand").out
     assert "defines: income" in said
     assert "cited by rules.md::0: see one.txt::0" in said
 

@@ -226,6 +226,9 @@ def test_each_relation_can_be_switched_for_a_search_and_for_a_collection(
     asked_for = replace(ON, top_k=2)
     unset = replace(asked_for, expand=None)
     assert relation in edges(asked_for)
+    assert (relation in edges(unset)) == (relation == "defines")  # citations are off until turned on
+    with database.owner() as connection:
+        connection.execute(f"UPDATE kb.collections SET expand_{relation} = true")
     assert relation in edges(unset)
     assert edges(replace(asked_for, expand=())) == []
     assert relation not in edges(replace(asked_for, expand=tuple({"cites", "defines"} - {relation})))

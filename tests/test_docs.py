@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_every_command_is_in_the_readmes_table_and_nothing_else_is() -> None:
     listed = set(re.findall(r"^\| `kb ([a-z]+)` \|", README, re.MULTILINE))
-    group = typer.main.get_command(build_app(plugins=[]))
+    group = typer.main.get_command(build_app())
     assert listed == set(group.commands)  # type: ignore[attr-defined]
 
 
@@ -41,7 +41,8 @@ def test_every_make_target_that_the_readme_names_exists() -> None:
 
 @pytest.mark.parametrize("flag", sorted(set(re.findall(r"`(--[a-z-]+)`", README))))
 def test_every_flag_that_the_readme_names_exists(flag: str) -> None:
-    source = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "agent_server" / "doors" / "cli").glob("*.py"))
+    doors = [*(ROOT / "agent_server" / "doors" / "cli").glob("*.py"), *(ROOT / "nightly").glob("*.py")]
+    source = "".join(path.read_text(encoding="utf-8") for path in doors)
     assert f'"{flag}"' in source or flag in {"--help"}
 
 

@@ -71,7 +71,13 @@ def _some_postgres() -> Iterator[str]:
     server = EmbeddedServer(home)
     try:
         server.start()
-        yield server.dsn_for("postgres", "postgres")
+        admin_dsn = server.dsn_for("postgres", "postgres")
+        with psycopg.connect(admin_dsn, autocommit=True) as admin:
+            # The tests kill clients, never the machine: what they wrote need not outlive its power.
+            admin.execute("ALTER SYSTEM SET fsync = off")
+            admin.execute("ALTER SYSTEM SET full_page_writes = off")
+            admin.execute("SELECT pg_reload_conf()")
+        yield admin_dsn
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)
@@ -107,7 +113,9 @@ def database_dsn(server: Server) -> Iterator[str]:
     name = f"kb_test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
         admin.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(server.template))
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
+                sql.Identifier(name), sql.Identifier(server.template)
+            )
         )
     yield server.dsn(name)
     with psycopg.connect(server.dsn(name), autocommit=True) as own:

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ import psycopg
 import pytest
 from psycopg import conninfo, sql
 
+from agent_server.catalog import ensure_roles, list_collections, reader_role_name
 from agent_server.db import Database, migrate
 from agent_server.postgres import EmbeddedServer
 from agent_server.settings import Settings, load_settings
@@ -107,23 +108,85 @@ def server() -> Iterator[Server]:
             admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(template)))
 
 
-@pytest.fixture
-def database_dsn(server: Server) -> Iterator[str]:
-    """DSN of a fresh migrated database, dropped afterwards with the reader roles made in it."""
-    name = f"kb_test_{uuid.uuid4().hex[:10]}"
-    with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
-        admin.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
-                sql.Identifier(name), sql.Identifier(server.template)
+Builder = Callable[[Database], object]
+
+
+class Stocks:
+    """Databases with content that many tests start from: each is made once a worker, then cloned."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._made: dict[Builder | None, str] = {None: server.template}
+
+    def template(self, build: Builder | None) -> str:
+        if build not in self._made:
+            name = f"kb_stock_{uuid.uuid4().hex[:8]}"
+            self._made[build] = name
+            self._create(name, self._server.template)
+            assert build is not None
+            with Database(self._server.dsn(name), SECRET) as database:
+                build(database)
+        return self._made[build]
+
+    def clone(self, name: str, build: Builder | None) -> None:
+        """A database of what `build` makes, with reader roles of its own."""
+        self._create(name, self.template(build))
+        if build is None:
+            return
+        with Database(self._server.dsn(name), SECRET) as database:
+            with database.owner() as connection:
+                for collection in list_collections(connection):
+                    role = reader_role_name(name, collection.name)
+                    connection.execute(
+                        "UPDATE kb.collections SET reader_role = %s WHERE name = %s", (role, collection.name)
+                    )
+            ensure_roles(database)
+
+    def drop(self, name: str) -> None:
+        with psycopg.connect(self._server.dsn(name), autocommit=True) as own:
+            roles = [r[0] for r in own.execute("SELECT reader_role FROM kb.collections").fetchall()]
+        with psycopg.connect(self._server.admin_dsn, autocommit=True) as admin:
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+            for role in roles:
+                admin.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(role)))
+
+    def close(self) -> None:
+        for build, name in self._made.items():
+            if build is not None:
+                self.drop(name)
+
+    def _create(self, name: str, template: str) -> None:
+        with psycopg.connect(self._server.admin_dsn, autocommit=True) as admin:
+            admin.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
+                    sql.Identifier(name), sql.Identifier(template)
+                )
             )
-        )
+
+
+@pytest.fixture(scope="session")
+def stocks(server: Server) -> Iterator[Stocks]:
+    made = Stocks(server)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def stock() -> Builder | None:
+    """What a database holds when a test gets it; a module says otherwise by a fixture of this name and scope.
+
+    The same function must come back each time: it is the key under which the content is kept.
+    """
+    return None
+
+
+@pytest.fixture
+def database_dsn(stocks: Stocks, server: Server, stock: Builder | None) -> Iterator[str]:
+    """DSN of a fresh migrated database with what `stock` makes, dropped afterwards with its reader roles."""
+    name = f"kb_test_{uuid.uuid4().hex[:10]}"
+    stocks.clone(name, stock)
     yield server.dsn(name)
-    with psycopg.connect(server.dsn(name), autocommit=True) as own:
-        roles = [r[0] for r in own.execute("SELECT reader_role FROM kb.collections").fetchall()]
-    with psycopg.connect(server.admin_dsn, autocommit=True) as admin:
-        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-        for role in roles:
-            admin.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(role)))
+    stocks.drop(name)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The `.sql` files: psql's variables become psycopg's, and every statement fits the schema."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from psycopg import sql as psycopg_sql
 from agent_server import sql
 from agent_server.catalog import create_collection
 from agent_server.db import Database
+from tests.conftest import SECRET, Server, Stocks
 from tests.hash_embedder import HashEmbedder
 
 DDL = {
@@ -92,9 +94,13 @@ def test_statement_says_what_it_answers(name: str) -> None:
     assert len(first) > 20
 
 
-@pytest.fixture
-def planning_database(database: Database, hash_embedder: HashEmbedder) -> Database:
-    collection = create_collection(database, "PLANS", hash_embedder.identity())
+@pytest.fixture(scope="module")
+def planning_database(server: Server, stocks: Stocks) -> Iterator[Database]:
+    with Database(server.dsn(stocks.template(_planned)), SECRET) as database:
+        yield database
+
+
+def _planned(database: Database) -> None:
+    collection = create_collection(database, "PLANS", HashEmbedder().identity())
     with database.owner(collection.schema_name) as connection:  # as it is while a re-embedding goes on
         connection.execute(sql.load("shadow_add").query(dimensions=32), {})
-    return database

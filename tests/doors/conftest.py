@@ -1,17 +1,23 @@
 """`kb` in this process: arguments in, exit code and both streams out; the test's database and the hash embedder."""
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from agent_server.catalog import create_collection
+from agent_server.db import Database
 from agent_server.doors.cli import context
 from agent_server.doors.cli.main import main
+from agent_server.ingest.pipeline import ingest
 from agent_server.settings import Settings
+from tests.conftest import Builder
 from tests.hash_embedder import HashEmbedder
 
 
@@ -81,7 +87,10 @@ def kb(plain_kb: Kb, settings: Settings, hash_embedder: HashEmbedder, monkeypatc
 @pytest.fixture
 def documents(tmp_path: Path) -> Path:
     """A small folder: two good files, two with the same passage, one that cannot be read."""
-    folder = tmp_path / "documents"
+    return _write_documents(tmp_path / "documents")
+
+
+def _write_documents(folder: Path) -> Path:
     folder.mkdir()
     (folder / "rules.md").write_text(
         "# Lending rules\n\nA loan needs an income of at least 1,100 dollars a month.\n\n"
@@ -94,9 +103,21 @@ def documents(tmp_path: Path) -> Path:
     return folder
 
 
+def _finance(database: Database) -> None:
+    embedder = HashEmbedder()
+    create_collection(database, "FINANCE", embedder.identity(), description="lending")
+    with tempfile.TemporaryDirectory() as home:
+        ingest(database, "FINANCE", [_write_documents(Path(home) / "documents")], embedder)
+
+
 @pytest.fixture
-def bank(kb: Kb, documents: Path) -> Kb:
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _finance if "bank" in request.fixturenames else None
+
+
+@pytest.fixture
+def bank(kb: Kb, documents: Path, database_dsn: str) -> Kb:
     """`kb` with a collection FINANCE that holds `documents`."""
-    assert kb("collection", "create", "FINANCE", "--description", "lending").code == 0
-    assert kb("ingest", "FINANCE", str(documents)).code == 3
+    with psycopg.connect(database_dsn) as connection:
+        connection.execute("UPDATE kb_finance.roots SET path = %s", (str(documents.resolve()),))
     return kb

@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql as psycopg_sql
 
 from agent_server import sql
-from agent_server.catalog import Collection
+from agent_server.catalog import Collection, get_collection
 from agent_server.db import Database, fetch_one, migrate
 from agent_server.errors import InvalidArgument
 from agent_server.lexemes import lexical_text
@@ -22,7 +22,7 @@ from agent_server.retrieval.candidates import Run, SearchOptions
 from agent_server.retrieval.filters import Filters
 from agent_server.retrieval.search import search
 from ops.bench import clusters
-from tests.conftest import SECRET, Server
+from tests.conftest import SECRET, Builder, Server
 from tests.corpus import File, fill
 from tests.hash_embedder import HashEmbedder
 
@@ -57,9 +57,19 @@ FILES = [
 ]
 
 
+def _filtered(database: Database) -> Collection:
+    return fill(database, "FILTERED", FILES)
+
+
+@pytest.fixture(scope="session")
+def stock() -> Builder:
+    return _filtered
+
+
 @pytest.fixture
 def collection(database: Database) -> Collection:
-    return fill(database, "FILTERED", FILES)
+    with database.owner() as connection:
+        return get_collection(connection, "FILTERED")
 
 
 def _sources(database: Database, asked: Filters, query: str = "mooring fee", **options: Any) -> set[str]:

@@ -1,6 +1,7 @@
 """Tool calls against a real collection."""
 
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from agent_server.ingest.pipeline import ingest
 from agent_server.settings import Settings
 from agent_server.tools import Toolbox, UnknownTool, dispatch, schemas
 from agent_server.tools.knowledge_base import SHOWN_COPIES, tokens
+from tests.conftest import Builder
 from tests.hash_embedder import HashEmbedder
 
 SEARCH, GET = "search_knowledge_base", "get_passage"
@@ -27,17 +29,27 @@ def _long_document() -> str:
     return "# Lending\n\n" + "\n\n".join(paragraphs)
 
 
-@pytest.fixture
-def box(database: Database, settings: Settings, hash_embedder: HashEmbedder, tmp_path: Path) -> Toolbox:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "lending.md").write_text(_long_document())
-    (folder / "codes.md").write_text("# Codes\n\nNW-4021 means that the income is too low for the loan.\n")
-    for n in range(8):
-        (folder / f"copy{n}.md").write_text("# Codes\n\nHV-117 means that the valuation is too old for the loan.\n")
+def _papers(database: Database) -> None:
+    embedder = HashEmbedder()
     for name in ("FINANCE", "SECRET"):
-        create_collection(database, name, hash_embedder.identity(), description=f"papers of {name}")
-    ingest(database, "FINANCE", [folder], hash_embedder)
+        create_collection(database, name, embedder.identity(), description=f"papers of {name}")
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        (folder / "lending.md").write_text(_long_document())
+        (folder / "codes.md").write_text("# Codes\n\nNW-4021 means that the income is too low for the loan.\n")
+        copy = "# Codes\n\nHV-117 means that the valuation is too old for the loan.\n"
+        for n in range(8):
+            (folder / f"copy{n}.md").write_text(copy)
+        ingest(database, "FINANCE", [folder], embedder)
+
+
+@pytest.fixture(scope="session")
+def stock() -> Builder:
+    return _papers
+
+
+@pytest.fixture
+def box(database: Database, settings: Settings, hash_embedder: HashEmbedder) -> Toolbox:
     return Toolbox(database, hash_embedder, settings)
 
 

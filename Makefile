@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-full lint format bench eval eval-beir sample-pdfs clean
+.PHONY: help install demo test test-full lint format bench eval gate eval-beir sample-pdfs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: $(STAMP) ## speed of loading and searching, variants side by side in one 
 
 eval: $(STAMP) ## measure the search on the sample bank's gold questions, from scratch; writes the README's table (minutes)
 	@$(BIN)/python ops/evaluate.py
+
+gate: $(STAMP) ## record what the quality gate of `make test` compares with, after a change that is meant to move it
+	@$(BIN)/python -m tests.evaluation.gate_bank
 
 eval-beir: $(STAMP) ## the same on the BEIR folders below DATA (an hour the first time: every document is embedded)
 	@$(BIN)/python ops/evaluate.py --beir $(DATA)

@@ -1,7 +1,9 @@
 """Collections: look one up, create it, drop it as a unit; each has its schema and its reader role."""
 
 import hashlib
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -43,8 +45,11 @@ class Collection:
     fusion_weight: float
     authority_weight: float
     refusal_threshold: float | None
-    expand_cites: bool  #: searches add what their hits cite; off unless asked for: it did not pay (README)
+    expand_cites: bool  #: searches add what their hits cite
     expand_defines: bool  #: searches put the definition of what is asked for first
+    #: Candidates that a walk through the HNSW graph keeps at least; None: twice those asked for. The recall audit of
+    #: the nights raises it.
+    ef_search: int | None
     has_hnsw: bool
     vector_column: int = 0  #: number of chunks.embedding: another one holds vectors of another model
 
@@ -180,6 +185,24 @@ def set_expansion(database: Database, name: str, *, cites: bool | None, defines:
         found = get_collection(connection, name)
         execute(connection, "collection_expand", {"name": found.name, **values})
         return get_collection(connection, name)
+
+
+def set_fusion(
+    database: Database, name: str, fusion: Fusion, fusion_weight: float | None, tuning: Mapping[str, Any]
+) -> None:
+    """Say how a collection fuses its lists, and what was measured for it; `fusion_weight` None leaves it as it is.
+    Raises UnknownCollection."""
+    weight = "" if fusion_weight is None else str(fusion_weight)
+    with database.owner() as connection:
+        found = get_collection(connection, name)
+        values = {"name": found.name, "fusion": fusion, "fusion_weight": weight, "tuning": json.dumps(tuning)}
+        execute(connection, "collection_tune", values)
+
+
+def tuning_of(connection: Conn, name: str) -> dict[str, Any] | None:
+    """What `kb tune` measured when it last set the collection's fusion; None where it never did."""
+    row = fetch_one(connection, "collection_tuning", {"name": name})
+    return None if row is None else row["tuning"]
 
 
 def ensure_roles(database: Database) -> list[str]:

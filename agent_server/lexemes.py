@@ -26,11 +26,12 @@ _SIGNED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z](?:\+\+|#)|\.[A-Za-z]{2,10})(?!
 # to a cell's or a term's end: a line of running text may start with a code by chance.
 _ENTRY = re.compile(
     r"""^[ \t>]*(?:[|*+•#-]+[ \t]*|\d{1,3}[.)][ \t]+)?[*_`"']*
-        (?P<code>[^\W\d_]{1,6}[ -]?\d\w*(?:[-./]\w+|\(\w{1,5}\))*)
+        (?P<code>(?:[^\W\d_]{1,6}|circular|bulletin|regulation)[ -]?\d\w*(?:[-./]\w+|\(\w{1,5}\))*)
         [*_`"']*(?:[ \t]*(?:[|:=–—]|$)|[ \t]+-[ \t]|[ \t]{2,}|\t)""",
-    re.MULTILINE | re.VERBOSE,
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
 _BARE_NUMBER = re.compile(r"\W*(\d{3,9})\W*")
+_NUMBER_AS_CODE = re.compile(r"\b(?:codes?|numbers?|no\.?|nr\.?)[ #:]*(\d{3,9})(?!\w|[-.,/]\d)", re.IGNORECASE)
 _NUMBER_OF_CODE = re.compile(r"[^\W\d_]+(\d{3,9})")
 _COMPONENT = re.compile(r"\d+|[^\W\d_]+")
 _LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
@@ -93,14 +94,14 @@ def lexical_text(text: str, *, question: bool = False) -> LexicalText:
 
     A document holds the whole form of each identifier and the forms it starts with (1002.9(a)(1) is found by
     1002.9); a question asks for the whole form alone, tries each word joined to the number behind it, and asks too
-    for passages whose own number it names (`label_lexemes`).
+    for passages whose own number it names (`label_lexemes`), and for the code of a number that it calls a code.
     """
     folded = fold(text)
     extras = list(_identifiers(folded, question=question))
     if question:
         extras += dict.fromkeys(f"#={form[1:]}" for form in (*_identifiers(folded, question=False), *extras))
-        if number := _BARE_NUMBER.fullmatch(folded):
-            extras.append(f"#={number[1]}")
+        number = _BARE_NUMBER.fullmatch(folded)
+        extras += [f"#={n}" for n in ([number[1]] if number else _NUMBER_AS_CODE.findall(folded))]
     if _SPACELESS.search(folded):
         for run in _SPACELESS.findall(folded):
             extras.extend(f"~{pair}" for pair in _bigrams(run))

@@ -1,9 +1,12 @@
 """Settings from the environment (`KB_*`) and a `.env` file; unknown keys are refused by name."""
 
 import os
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -66,12 +69,34 @@ class Settings(BaseSettings):
         1.0, gt=0, description="Longest wait for a question's vector; then the lexical arm answers alone."
     )
     statement_timeout_s: float = Field(10.0, gt=0, description="Longest a search statement may run in Postgres.")
+    rerank_url: str | None = Field(
+        None,
+        description="A reranker: /v1/rerank below this address orders the best 30 passages anew. Unset: none is asked.",
+    )
+    rerank_model: str = Field("", description="Model asked of the reranker; servers of one model need none.")
+    rerank_timeout_s: float = Field(
+        2.0, gt=0, le=60, description="Longest wait for the reranker; then passages stay as they were fused."
+    )
     max_file_bytes: int = Field(256 * 1024 * 1024, ge=1024, description="Files larger than this are too_large.")
     extract_timeout_s: float = Field(120.0, gt=0, description="Longest a file, or a window of a large text, may take.")
     ingest_workers: int = Field(2, ge=1, le=16, description="Files read and stored at once; one embeds at a time.")
     max_query_chars: int = Field(4000, ge=100, le=100_000, description="Longest question accepted.")
     trace_retention_days: int = Field(
         90, ge=0, le=36_500, description="How long searches and tool calls stay recorded; 0: for ever."
+    )
+    recall_target: float = Field(
+        0.95, ge=0.5, le=1, description="Recall@10 of the dense index below which the recall audit raises ef_search."
+    )
+    nightly_at: str = Field("02:30", description="Hour of the nightly run, HH:MM in KB_TIMEZONE.")
+    timezone: str = Field("UTC", description="Zone of KB_NIGHTLY_AT, by its name in the time zone database.")
+    nightly_grace_h: float = Field(
+        24.0, ge=0, le=8760, description="How late a nightly run that was missed is made up for, in hours."
+    )
+    nightly_webhook: SecretStr | None = Field(
+        None, description="Address that the report of a nightly run that failed or died is sent to, as POST with JSON."
+    )
+    nightly_command: str = Field(
+        "", description="Command that is run when a nightly run failed or died, with the report as JSON on its input."
     )
     llm: Literal["extractive", "ollama"] = Field(
         "extractive", description="What reads and answers beyond rules. extractive: no language model is ever asked."
@@ -84,6 +109,42 @@ class Settings(BaseSettings):
         if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must be a DSN that starts with postgresql://")
         return value
+
+    @field_validator("rerank_url")
+    @classmethod
+    def _is_reranker(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must be an address that starts with http:// or https://")
+        return None if value is None else value.rstrip("/")
+
+    @field_validator("nightly_at")
+    @classmethod
+    def _is_hour(cls, value: str) -> str:
+        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", value):
+            raise ValueError("must be an hour from 00:00 to 23:59, as 02:30")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, OSError, ValueError) as error:  # OSError: the name of a folder of zones
+            raise ValueError("names no zone of the time zone database, as Europe/Berlin") from error
+        return value
+
+    @field_validator("nightly_webhook")
+    @classmethod
+    def _is_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value().startswith(("http://", "https://")):
+            raise ValueError("must be an address that starts with http:// or https://")
+        return value
+
+    @field_validator("nightly_command")
+    @classmethod
+    def _is_command(cls, value: str) -> str:
+        shlex.split(value)  # raises ValueError for a quotation that is not closed
+        return value.strip()
 
     @field_validator("embed_model", "llm_model")
     @classmethod

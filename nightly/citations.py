@@ -25,7 +25,7 @@ from nightly.references.manuscript import Passage, assemble
 from nightly.statements import execute, fetch_all
 
 #: Raise it when the rules find something else in the same text: every source is then read again.
-RULES = 1
+RULES = 2
 #: A source of more passages is neither cited nor read for citations: it would have to be held in memory.
 MAX_PASSAGES = 20_000
 TRIES = 5

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_server import db
-from agent_server.catalog import Collection, list_collections
+from agent_server.catalog import Collection
 from agent_server.db import Conn, Database
-from agent_server.ingest.steps import in_transaction
-from agent_server.settings import Settings
-from nightly.claims_model import ModelReport, read_with_model
+from agent_server.ingest.store import in_transaction
 from nightly.claims_rules.definitions import terms_in
 from nightly.claims_rules.find import VERSION, find_claims
 from nightly.claims_rules.follow import found_again
@@ -41,24 +39,6 @@ class ClaimsReport:
     conflicts: int = 0
     seconds: float = 0.0
     by_status: dict[str, int] = field(default_factory=dict)  #: all claims of the collection afterwards
-    model: ModelReport | None = None  #: what a language model brought, when one is asked
-
-
-def job(
-    database: Database, settings: Settings, *, clock: Callable[[], float] = time.perf_counter
-) -> list[ClaimsReport]:
-    """The nightly step: every collection's claims, by its sources that have changed; a language model reads them too
-    where KB_LLM=ollama."""
-    with database.owner() as connection:
-        collections = list_collections(connection)
-    reports = []
-    for collection in collections:
-        report = refresh(database, collection, clock=clock)
-        if settings.llm == "ollama":
-            report.model = read_with_model(database, collection, settings)
-            report.by_status = count(database, collection)
-        reports.append(report)
-    return reports
 
 
 def after_ingest(database: Database, collection: Collection, changed: Sequence[str]) -> ClaimsReport:  # noqa: ARG001
@@ -149,14 +129,16 @@ def _read_source(connection: Conn, collection: Collection, source: str, done: di
 
 
 def _passages(connection: Conn, source: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """The passages of a source in order, each with the text of the one before, a part of them in memory at a time."""
-    after, before = -1, ""
+    """The passages of a source in order, each with the text of the one before, a part of them in memory at a time.
+    `lead` is how many characters at the beginning stand in the one before too."""
+    after, before, end = -1, "", 0
     while rows := fetch_all(
         connection, "claims_passages", {"source": source, "after": after, "limit": PASSAGES_AT_ONCE}
     ):
         for row in rows:
+            row["lead"] += max(end - row["char_start"], 0)
             yield row, before
-            before = row["text"]
+            before, end = row["text"], row["char_end"]
         after = rows[-1]["chunk_index"]
 
 

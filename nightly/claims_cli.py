@@ -1,11 +1,12 @@
 """`kb claims`: look through claims, decide on them, take them out and in."""
 
 import getpass
+import os
 import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -15,7 +16,13 @@ from agent_server.doors.cli.output import Json
 from agent_server.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_server.catalog import Collection
+    from agent_server.db import Conn, Database
     from nightly.claims_review import Decided, Filter
+
+Result = TypeVar("Result")
 
 claims = typer.Typer(no_args_is_help=True, help="Claims: list, show, verify, reject, import, export.")
 
@@ -39,13 +46,19 @@ class Kind(StrEnum):
     STATEMENT = "statement"
 
 
-Numbers = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Numbers of claims.")]
+_GREATEST = 2**63 - 1
+Numbers = Annotated[
+    list[int] | None, typer.Argument(min=1, max=_GREATEST, metavar="[ID]...", help="Numbers of claims.")
+]
 OfStatus = Annotated[Status | None, typer.Option("--status", help="Only claims of this status.")]
 OfKind = Annotated[Kind | None, typer.Option("--kind", help="Only claims of this kind.")]
 Subject = Annotated[str, typer.Option(metavar="TERM", help="Only claims about this.")]
 Source = Annotated[str, typer.Option(metavar="GLOB", help="Only claims from sources like this, as `rules/**`.")]
 Extractor = Annotated[str, typer.Option(help="Only claims made by this: rules, import, ollama:MODEL.")]
 Text = Annotated[str, typer.Option(help="Only claims whose statement holds these words.")]
+Doubted = Annotated[
+    float | None, typer.Option("--max-confidence", min=0, max=1, help="Only claims of at most this confidence.")
+]
 By = Annotated[str, typer.Option(help="Who decides; unset: the name of the user.")]
 Why = Annotated[str, typer.Option(help="Why; kept with the claim.")]
 
@@ -63,13 +76,14 @@ def list_claims(
     source: Source = "",
     extractor: Extractor = "",
     text: Text = "",
+    doubted: Doubted = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many at most.")] = 50,
     as_json: Json = False,
 ) -> None:
     """The claims of a collection, oldest first."""
     from nightly import claims_review as review  # noqa: PLC0415  --help costs nothing
 
-    wanted = _filter(None, status, kind, subject, source, extractor, text)
+    wanted = _filter(None, status, kind, subject, source, extractor, text, doubted)
     with context.opened() as (_, database):
         found = context.collection_called(database, name)
         with database.owner(found.schema_name) as connection:
@@ -85,7 +99,9 @@ def list_claims(
 
 @claims.command()
 def show(
-    name: Name, claim: Annotated[int, typer.Argument(metavar="ID", help="Number of the claim.")], as_json: Json = False
+    name: Name,
+    claim: Annotated[int, typer.Argument(min=1, max=_GREATEST, metavar="ID", help="Number of the claim.")],
+    as_json: Json = False,
 ) -> None:
     """One claim: where it stands, and what happened to it."""
     from nightly import claims_review as review  # noqa: PLC0415
@@ -110,12 +126,13 @@ def verify(
     source: Source = "",
     extractor: Extractor = "",
     text: Text = "",
+    doubted: Doubted = None,
     by: By = "",
     why: Why = "",
     as_json: Json = False,
 ) -> None:
     """Verify claims by number or by filter. One whose quote does not stand in its passage cannot be."""
-    wanted = _filter(numbers, status, kind, subject, source, extractor, text)
+    wanted = _filter(numbers, status, kind, subject, source, extractor, text, doubted)
     _decide(name, wanted, "verified", by, why, as_json=as_json)
 
 
@@ -129,12 +146,13 @@ def reject(
     source: Source = "",
     extractor: Extractor = "",
     text: Text = "",
+    doubted: Doubted = None,
     by: By = "",
     why: Why = "",
     as_json: Json = False,
 ) -> None:
     """Reject claims by number or by filter. They are kept, so that they are not proposed again."""
-    wanted = _filter(numbers, status, kind, subject, source, extractor, text)
+    wanted = _filter(numbers, status, kind, subject, source, extractor, text, doubted)
     _decide(name, wanted, "rejected", by, why, as_json=as_json)
 
 
@@ -150,13 +168,14 @@ def import_claims(
     from nightly import claims_review as review  # noqa: PLC0415
 
     try:
-        lines = (sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")).splitlines()
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument("file", f"{file} cannot be read: {error}") from error
     with context.opened() as (_, database):
         found = context.collection_called(database, name)
-        with database.owner(found.schema_name) as connection:
-            report = review.import_lines(connection, found, lines, _who(by), why or f"imported from {Path(file).name}")
+        lines = text.removeprefix("\ufeff").split("\n")  # a statement may hold other characters that end lines
+        reason = why or ("imported" if file == "-" else f"imported from {Path(file).name}")
+        report = _once(database, found, lambda c: review.import_lines(c, found, lines, _who(by), reason))
     if as_json:
         output.emit({"collection": found.name, **asdict(report)})
         return
@@ -175,12 +194,13 @@ def export_claims(
     source: Source = "",
     extractor: Extractor = "",
     text: Text = "",
+    doubted: Doubted = None,
     as_json: Json = False,
 ) -> None:
     """Claims as JSON lines, to be read, edited and taken in again; with --json one JSON list."""
     from nightly import claims_review as review  # noqa: PLC0415
 
-    wanted = _filter(None, status, kind, subject, source, extractor, text)
+    wanted = _filter(None, status, kind, subject, source, extractor, text, doubted)
     with context.opened() as (_, database):
         found = context.collection_called(database, name)
         with database.owner(found.schema_name) as connection:
@@ -217,8 +237,7 @@ def _decide(name: str, wanted: "Filter", status: Any, by: str, why: str, *, as_j
 
     with context.opened() as (_, database):
         found = context.collection_called(database, name)
-        with database.owner(found.schema_name) as connection:
-            done = review.decide(connection, found, wanted, status, _who(by), why)
+        done = _once(database, found, lambda c: review.decide(c, found, wanted, status, _who(by), why))
     if as_json:
         output.emit({"collection": found.name, **asdict(done)})
     else:
@@ -231,6 +250,20 @@ def told(done: "Decided") -> str:
     return f"{len(done.done)} {done.status}{refused}"
 
 
+def _once(database: "Database", collection: "Collection", work: "Callable[[Conn], Result]") -> "Result":
+    """What `work` makes in a transaction; again when it lost a deadlock with an ingestion."""
+    from agent_server.ingest.store import in_transaction  # noqa: PLC0415
+
+    made: list[Result] = []
+
+    def run(connection: "Conn") -> bool:
+        made.append(work(connection))
+        return True
+
+    in_transaction(database, collection, run)
+    return made[-1]
+
+
 def _filter(
     numbers: list[int] | None,
     status: Status | None,
@@ -239,6 +272,7 @@ def _filter(
     source: str,
     extractor: str,
     text: str,
+    doubted: float | None,
 ) -> "Filter":
     from nightly.claims_review import Filter  # noqa: PLC0415
 
@@ -250,8 +284,14 @@ def _filter(
         source=source,
         extractor=extractor,
         text=text,
+        max_confidence=doubted,
     )
 
 
 def _who(by: str) -> str:
-    return by.strip() or getpass.getuser()
+    if by.strip():
+        return by.strip()
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        return f"user {os.getuid()}"

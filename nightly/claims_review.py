@@ -1,7 +1,7 @@
 """Review of claims: look through them, decide on them, take them out and in as JSON lines."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,12 +12,12 @@ from agent_server.db import Conn
 from agent_server.errors import CallerError, InvalidArgument
 from agent_server.globs import expression
 from agent_server.terms import fold_term
+from nightly.claims_fields import MAX_STATEMENT_CHARS, Name, Sentence, Verbatim
 from nightly.claims_rules.model import Found, Kind
 from nightly.claims_store import claim_row, flag_conflicts, merge_counts, put, settle
-from nightly.statements import fetch_all
+from nightly.statements import execute, fetch_all
 
 MOST_AT_ONCE = 1_000_000
-_MAX_TEXT = 4000
 
 Status = Literal["proposed", "verified", "rejected", "stale"]
 
@@ -95,8 +95,8 @@ def decide(
     InvalidArgument without any filter: a decision on everything is no review."""
     if not wanted:
         raise InvalidArgument("filter", "is empty", hint="Name claims by number, or choose some by a filter.")
-    if not who.strip() or who.startswith("rule: "):
-        raise InvalidArgument("by", f"{who!r} is nobody's name")
+    _check_person(who)
+    execute(connection, "claims_lock", {"collection": collection.name})
     rows = select(connection, wanted)
     there = {row["id"] for row in rows}
     if missing := [n for n in wanted.ids if n not in there]:
@@ -113,6 +113,12 @@ def decide(
     return Decided(status, done, sorted(there - set(done) - already))
 
 
+def _check_person(who: str) -> None:
+    """Raises InvalidArgument for no name, and for one under which rules decide."""
+    if not who.strip() or who.strip().startswith("rule:"):
+        raise InvalidArgument("by", f"{who!r} is nobody's name")
+
+
 # -- JSON lines -------------------------------------------------------------------------------------------------
 
 
@@ -121,14 +127,14 @@ class Line(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    statement: str = Field(min_length=3, max_length=_MAX_TEXT)
-    subject: str = Field(min_length=1, max_length=300)
-    quote: str = Field(min_length=1, max_length=_MAX_TEXT)
-    source: str = Field(min_length=1)
-    chunk_id: str = ""
+    statement: Sentence
+    subject: Name
+    quote: Verbatim
+    source: Verbatim
+    chunk_id: str = Field(default="", max_length=MAX_STATEMENT_CHARS, pattern=r"\A[^\x00]*\z")
     kind: Kind = "statement"
     status: Status = "proposed"
-    names: list[str] = Field(default_factory=list, max_length=20)
+    names: list[Name] = Field(default_factory=list, max_length=20)
     confidence: float = Field(default=0.5, ge=0, le=1)
 
 
@@ -159,7 +165,9 @@ def export_lines(connection: Conn, wanted: Filter) -> Iterable[str]:
 
 def import_lines(connection: Conn, collection: Collection, lines: Iterable[str], who: str, why: str) -> Imported:
     """Store claims from JSON lines. Whatever a line says of itself, its quote must stand in a live passage of its
-    source; `verified` and `rejected` are then decisions of `who`, who hands the file in."""
+    source; `verified` and `rejected` are then decisions of `who`, who hands the file in. Raises InvalidArgument."""
+    _check_person(who)
+    execute(connection, "claims_lock", {"collection": collection.name})
     report = Imported()
     decided: dict[str, list[int]] = {"verified": [], "rejected": []}
     touched: set[int] = set()
@@ -197,7 +205,7 @@ def import_lines(connection: Conn, collection: Collection, lines: Iterable[str],
 
 def _store(connection: Conn, collection: Collection, line: Line, who: str) -> set[int]:
     values = {"source": line.source, "chunk_id": line.chunk_id, "quote": line.quote}
-    place: Sequence[dict[str, Any]] = fetch_all(connection, "claims_place", values) if "\0" not in line.quote else ()
+    place = fetch_all(connection, "claims_place", values)
     if not place:
         return set()
     start = place[0]["quote_start"]

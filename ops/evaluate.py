@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent_server.evaluation import report
+from agent_server.evaluation import report, tune_results
 from agent_server.evaluation.arms import ARMS
 
 ROOT = Path(__file__).parents[1]
@@ -56,11 +56,14 @@ def gold() -> None:
 
 
 def beir(data: Path) -> None:
-    """Every BEIR folder below `data`, one result file each."""
+    """Every BEIR folder below `data`: a result file each, and one of the tuning where both arms are measured."""
     for folder in sorted(p for p in data.iterdir() if (p / "qrels").is_dir()):
         arms = "bm25" if folder.name in LEXICAL_ONLY else ",".join(BEIR_ARMS)
         out = str(BEIR / f"{folder.name}.json")
         kb("eval", "--beir", str(folder), "--arms", arms, "--scores-only", "--out", out)
+        if folder.name not in LEXICAL_ONLY:
+            tuned = str(BEIR / f"{report.TUNING}{folder.name}.json")
+            kb("tune", "--beir", str(folder), "--dry-run", "--out", tuned)
 
 
 def tables(readme: str) -> str:
@@ -74,7 +77,9 @@ def tables(readme: str) -> str:
     for name in sorted(LEXICAL_ONLY & set(outside)):
         recall = outside[name]["bm25"]["metrics"]["recall@10"]
         inside += f" {name}, words alone: recall@10 {recall['mean']:.3f} ({recall['low']:.3f}–{recall['high']:.3f})."
-    return report.between_markers(readme, "eval: beir", inside)
+    readme = report.between_markers(readme, "eval: beir", inside)
+    tuned = tune_results.table(tune_results.load(BEIR, english), english)
+    return report.between_markers(readme, "eval: tune", tuned)
 
 
 def plots() -> dict[Path, str]:

@@ -58,6 +58,8 @@ def test_a_passage_bears_its_own_number(label: str, lexemes: tuple[str, ...]) ->
         ("NW4021 – income too low", ("#=nw4021", "#=4021")),
         ("RC-515   Account closed", ("#=rc515", "#=515")),
         ("NW-4021\n    Income too low", ("#=nw4021", "#=4021")),
+        ("# Circular 24-03: More time", ("#=circular24-03",)),
+        ("| 24-03 | 2024-04-01 | More time |", ()),
         ("Refused with NW-4021 | see HV-117.", ()),
         ("is named on Form\nTRN-1. The school", ()),
         ("2024-01-31 | a day\n1,100 | an amount\n30 days: a period", ()),
@@ -70,6 +72,12 @@ def test_a_code_at_the_start_of_a_row_an_item_or_a_heading_is_an_entry(text: str
 def test_a_number_alone_asks_for_the_code_that_it_is_the_number_of_and_in_a_sentence_it_does_not() -> None:
     assert lexical_text(" 4021?", question=True).extras == ("#=4021",)
     assert "#=4021" not in lexical_text("a loan of 4021 dollars", question=True).extras
+
+
+@pytest.mark.parametrize("question", ["code 4021 meaning", "What does No. 4021 mean?", "is number 4021 a refusal"])
+def test_a_number_that_is_called_a_code_asks_for_the_code_that_it_is_the_number_of(question: str) -> None:
+    assert "#=4021" in lexical_text(question, question=True).extras
+    assert "#=4021" not in lexical_text(question).extras
 
 
 def test_a_name_with_a_number_is_an_identifier_where_a_capital_says_so() -> None:

@@ -17,7 +17,7 @@ DDL = {
     *("schema", "collection", "collection_drop", "reader_grants", "hnsw_create", "hnsw_drop", "analyze_chunks"),
     *("chunks_lock", "chunks_lock_writers", "index_drop", "index_repair", "index_swap"),
     *("reindex_embedding", "reindex_paragraphs", "reindex_tsv"),
-    *("shadow_add", "shadow_drop", "shadow_index", "steady", "switch_vectors"),
+    *("shadow_add", "shadow_drop", "shadow_index", "steady", "switch_vectors", "vacuum_chunks"),
 }
 STATEMENTS = sorted(p.stem for p in sql.HERE.glob("*.sql") if p.stem not in DDL)
 

@@ -30,7 +30,11 @@ class Arm:
 
 #: Rows are compared with this one: the product without edges, which collections made differently lack.
 PLAIN = "no-edges"
-_WITHOUT: Mapping[str, Any] = {"expand": ()}
+#: Measured only where a reranker is set.
+RERANKED = "reranked"
+_WITHOUT: Mapping[str, Any] = {"expand": (), "rerank": False}
+#: Options that files from before them do not name: these runs were made without.
+_LATER: Mapping[str, Any] = {"rerank": False}
 
 
 def _plain(name: str, label: str, variant: str = "", **options: Any) -> Arm:
@@ -42,6 +46,7 @@ _ALL = (
     Arm("cites", "hybrid, of the edges citations alone", {"expand": ("cites",)}),
     Arm("defines", "hybrid, of the edges definitions alone", {"expand": ("defines",)}),
     _plain(PLAIN, "hybrid without edges, as all rows below"),
+    Arm(RERANKED, "hybrid, reranked", {**_WITHOUT, "rerank": True}),
     _plain("dense", "dense alone", fusion="dense"),
     _plain("bm25", "BM25 alone", fusion="lexical", lexical_ranker="bm25"),
     Arm("ts-and", "`ts_rank_cd`, all words (AND)", reference="and"),
@@ -98,6 +103,7 @@ def keeps_promise(arm: Arm, recorded: Mapping[str, Any]) -> str:
         promised = {"reference": None, **arm.options}
     for name, value in promised.items():
         expected = list(value) if isinstance(value, tuple) else value
-        if recorded.get(name) != expected:
-            return f"{name} is {recorded.get(name)!r}, expected {expected!r}"
+        found = recorded.get(name, _LATER.get(name))
+        if found != expected:
+            return f"{name} is {found!r}, expected {expected!r}"
     return ""

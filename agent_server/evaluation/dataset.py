@@ -1,6 +1,7 @@
 """Questions with a way to judge rankings: what a gold file and a BEIR folder have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Some
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -40,13 +41,21 @@ class Dataset:
     about: Mapping[str, Any] = field(default_factory=dict)  #: counts worth knowing, for the result file
 
 
-def gold_dataset(database: Database, collection: Collection, path: Path, *, name: str = "", limit: int = 0) -> Dataset:
+def gold_dataset(
+    database: Database,
+    collection: Collection,
+    path: Path,
+    *,
+    name: str = "",
+    limit: int = 0,
+    without: Some[str] = (),
+) -> Dataset:
     """The questions of a gold file, asked of `collection` (which may be a variant of the one they were written for,
-    then `name` is that one's). `limit` > 0 takes the first questions only.
+    then `name` is that one's). `limit` > 0 takes the first questions only; those with an id in `without` are left out.
 
     Raises BadQuestions for a faulty file and for quotes that stand in no live passage.
     """
-    questions = read_gold(path)
+    questions = [q for q in read_gold(path) if q.id not in without]
     with database.owner(collection.schema_name) as connection:
         wanted = targets(connection, questions)
     asked = [Asked(q.id, q.kind, q.text, bool(q.relevant)) for q in questions]

@@ -8,7 +8,7 @@ from agent_server.catalog import Collection
 from agent_server.db import Database, fetch_all, fetch_one, translated
 from agent_server.embedding import Embedder
 from agent_server.evaluation.gold import Shown
-from agent_server.retrieval.candidates import SearchOptions, vector_text
+from agent_server.retrieval.candidates import SearchOptions, ef_search, vector_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def ask(
         **({"any": "on"} if any_word else {}),
     }
     session = {
-        "ef_search": str(max(40, 2 * options.candidates)),
+        "ef_search": str(ef_search(collection, options.candidates)),
         "iterative_scan": "relaxed_order",
         "timeout_ms": str(int(options.statement_timeout_s * 1000)),
         "seqscan": "off" if collection.has_hnsw else "on",

@@ -19,15 +19,17 @@ Runs = Mapping[str, Mapping[str, Mapping[str, Any]]]  #: dataset -> arm -> run
 
 MAIN = "ndcg@10"
 SIGNIFICANT = 0.05
+#: How the files of `kb tune` begin.
+TUNING = "tune-"
 #: Embedders that exist for tests of speed and plumbing.
 _MEANINGLESS = frozenset({"hash"})
 
 
 def load(folder: Path) -> Runs:
-    """All result files of a folder, by name. Raises RunRefused for a file that disagrees with its name or with what its
-    arms promise."""
+    """All result files of a folder, by name (those of `kb tune` are read by tune_results.py). Raises RunRefused for a
+    file that disagrees with its name or with what its arms promise."""
     out: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(p for p in folder.glob("*.json") if not p.name.startswith(TUNING)):
         runs = results.read(path)
         out[path.stem] = {run["arm"]: run for run in runs}
         for run in runs:
@@ -92,8 +94,8 @@ def _cells(of: Mapping[str, Mapping[str, Any]], arm: str, first: str, shown: Seq
     run = of.get(arm)
     if run is None:
         return ["" for _ in shown]
-    cells = [_number(run["metrics"][metric]["mean"]) for metric in shown]
-    edges = [_number(run["metrics"][shown[0]][edge], 2) for edge in ("low", "high")]
+    cells = [number(run["metrics"][metric]["mean"]) for metric in shown]
+    edges = [number(run["metrics"][shown[0]][edge], 2) for edge in ("low", "high")]
     star = "\\*" if arm != first and first in of and differs(of[first], run, shown[0]) else ""
     cells[0] += f"{star} ({edges[0]}–{edges[1]})"
     return cells
@@ -118,7 +120,8 @@ def source_line(runs: Runs) -> str:
     return f"Model {some['embedder']['model']}; answerable questions: {counts}; measured {days}."
 
 
-def _number(value: float, digits: int = 3) -> str:
+def number(value: float, digits: int = 3) -> str:
+    """A figure as tables show it: `.554`."""
     text = f"{value:.{digits}f}"
     return text[1:] if text.startswith("0.") else text
 

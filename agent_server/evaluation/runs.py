@@ -20,7 +20,7 @@ from agent_server.evaluation.arms import Arm
 from agent_server.evaluation.dataset import Asked, Dataset
 from agent_server.evaluation.fingerprint import code_sha256
 from agent_server.evaluation.gold import Shown
-from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.candidates import SearchOptions, reranks
 from agent_server.retrieval.search import search
 
 SEED = 20_000  #: of every bootstrap and test
@@ -65,22 +65,27 @@ def run(
     if not dataset.questions:
         raise RunRefused(f"{dataset.name} has no questions")
     options = arms.search_options(arm, base)
+    if arm.name == arms.RERANKED and options.reranker is None:
+        raise RunRefused(
+            "no reranker is set, so that nothing would be reranked",
+            hint="KB_RERANK_URL names one; or leave the arm out.",
+        )
     collection = _collection(database, dataset)
     if needs_vectors(arm, options, collection):
         if embedder is None:
             raise RunRefused(f"{arm.name} needs an embedder, and none was given")
         check_contract(collection.contract, embedder.identity())
-    counts = _counts(database, collection)
+    counts = counted(database, collection)
     if not counts["searched"]:
         raise RunRefused(f"collection {collection.name} is empty: nothing would be measured")
     answers, not_accepted = _ask_all(database, embedder, dataset, collection, arm, options, given)
     asked_for = arms.settings(arm, options, collection)
     try:
-        _check_arms(answers, needs_vectors(arm, options, collection))
+        _check_arms(answers, needs_vectors(arm, options, collection), reranks(options))
         _check_settings(database, collection, asked_for, answers)
     finally:
         _forget(database, collection, answers)
-    if _collection(database, dataset) != collection or _counts(database, collection)["passages"] != counts["passages"]:
+    if _collection(database, dataset) != collection or counted(database, collection)["passages"] != counts["passages"]:
         raise RunRefused(f"collection {collection.name} was changed during the run", hint="Run it again.")
     rows = [_row(dataset, question, answers.get(question.id)) for question in dataset.questions]
     return {
@@ -92,8 +97,8 @@ def run(
         "label": arm.label,
         "settings": asked_for,
         "embedder": asdict(collection.contract),
-        "collection": _described(collection, counts),
-        "software": _software(database),
+        "collection": described(collection, counts),
+        "software": software(database),
         "date": given.date,
         "command": given.command,
         "seed": given.seed,
@@ -165,9 +170,16 @@ def _ask(
 # -- checking ---------------------------------------------------------------------------------------------------
 
 
-def _check_arms(answers: Mapping[str, Answer], dense: bool) -> None:
-    """Raise RunRefused when the dense arm was asked for and did not answer. The lexical arm may have nothing to say to
-    a question of stop words: that is how the product answers it."""
+def _check_arms(answers: Mapping[str, Answer], dense: bool, reranked: bool) -> None:
+    """Raise RunRefused when the dense arm or the reranker was asked and did not answer. The lexical arm may have
+    nothing to say to a question of stop words: that is how the product answers it."""
+    kept = {id_: answer.degraded["rerank"] for id_, answer in answers.items() if "rerank" in answer.degraded}
+    if reranked and kept:
+        raise RunRefused(
+            f"the reranker failed for {len(kept)} of {len(answers)} questions: {next(iter(kept.values()))}",
+            hint="KB_RERANK_TIMEOUT_S is the longest wait for it.",
+            details={"questions": sorted(kept)},
+        )
     lost = {id_: answer.degraded["dense"] for id_, answer in answers.items() if "dense" in answer.degraded}
     if dense and lost:
         raise RunRefused(
@@ -243,18 +255,21 @@ def _collection(database: Database, dataset: Dataset) -> Collection:
         return get_collection(connection, dataset.collection)
 
 
-def _counts(database: Database, collection: Collection) -> dict[str, Any]:
+def counted(database: Database, collection: Collection) -> dict[str, Any]:
+    """How much a collection holds."""
     with database.owner(collection.schema_name) as connection:
         row = fetch_one(connection, "stats") or {}
     return {k: row[k] for k in ("files", "passages", "searched", "retired", "without_vector")}
 
 
-def _described(collection: Collection, counts: Mapping[str, Any]) -> dict[str, Any]:
+def described(collection: Collection, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """A collection as a result file names it."""
     kept = ("name", "text_search_config", "chunk_size", "chunk_overlap", "avg_length", "has_hnsw")
     return {**{name: getattr(collection, name) for name in kept}, **counts}
 
 
-def _software(database: Database) -> dict[str, str]:
+def software(database: Database) -> dict[str, str]:
+    """Versions of all that took part, as a result file names them."""
     with database.owner() as connection:
         versions = fetch_one(connection, "server_versions") or {}
     return {

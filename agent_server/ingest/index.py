@@ -1,6 +1,5 @@
 """Indexes and statistics around a load: what is dropped before it, and made true after it."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,6 +10,7 @@ import psycopg
 
 from agent_server.catalog import Collection, get_collection
 from agent_server.db import Database, execute, fetch_one
+from agent_server.ingest.lengths import restate_if_drifted
 from agent_server.ingest.rebuild import LOCK_TIMEOUT_MS
 
 #: Adding a row to a standing HNSW index costs about this many times what the same row costs in a build of the whole
@@ -19,10 +19,6 @@ from agent_server.ingest.rebuild import LOCK_TIMEOUT_MS
 INSERT_COST_OVER_BUILD = 6.0
 #: Below this many new rows, row by row is a matter of seconds, and searches keep their index.
 SMALL_LOAD_ROWS = 5_000
-#: avg_length is restated when the true mean is off by more: BM25 hardly moves below that.
-LENGTH_DRIFT = 0.10
-#: After a load that makes up most of the table the vectors are restated for this little: nobody has searched yet.
-FIRST_LOAD_DRIFT = 0.001
 SECONDS_FOR_DDL = 3600
 TRIES = 5
 T = TypeVar("T")
@@ -77,7 +73,7 @@ def finish_load(
         if execute(connection, "lexemes_merge") and not changed_rows:
             changed_rows = 1  # a run before this one was killed after its last file
         execute(connection, "lexemes_prune")
-    restated = _restate_if_drifted(database, collection, changed_rows)
+    restated = restate_if_drifted(database, collection, changed_rows)
     with database.owner(collection.schema_name) as connection:
         execute(connection, "pending_flush")
     counted = clock()
@@ -105,26 +101,6 @@ def _past_deadlocks(work: Callable[[], T]) -> T:
         with suppress(psycopg.errors.DeadlockDetected):
             return work()
     return work()
-
-
-def _restate_if_drifted(database: Database, collection: Collection, changed_rows: int) -> bool:
-    with database.owner(collection.schema_name) as connection:
-        execute(connection, "lexemes_lock", {"collection": collection.name})
-        stored = get_collection(connection, collection.name).avg_length
-        if not changed_rows and stored is not None:
-            return False
-        measured = fetch_one(connection, "length_measure") or {}
-        if not measured["avg_length"]:
-            return False
-        true_length = float(measured["avg_length"])
-        if stored is not None:
-            first_load = changed_rows >= measured["passages"] / 2
-            drift = abs(math.log(true_length / stored))
-            if drift <= (FIRST_LOAD_DRIFT if first_load else LENGTH_DRIFT):
-                return False
-        execute(connection, "length_set", {"name": collection.name, "avg_length": true_length})
-        execute(connection, "bm25_restate", {"avg_length": true_length})
-    return True
 
 
 def _ensure_hnsw(database: Database, collection: Collection) -> bool:

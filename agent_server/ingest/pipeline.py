@@ -27,9 +27,9 @@ from agent_server.ingest.sandbox import Sandbox
 from agent_server.ingest.steps import IngestOptions, Reader, Run
 from agent_server.models import FileStatus
 
-#: Raise it when extraction or chunking changes what comes out: all files are then read again, and only the passages
-#: that really differ are embedded.
-PIPELINE = 3
+#: Raise it when extraction, chunking or lexemes change what comes out: all files are then read again, and only the
+#: passages that really differ are embedded.
+PIPELINE = 4
 BYTES_PER_CHUNK = 700  # a rough guess, to size a load before it is read
 
 
@@ -62,6 +62,8 @@ def ingest(
         run = Run(database, collection, embedder, options, reporter or Silent(), report, pipeline_version(collection))
         started = clock()
         retry = frozenset({FileStatus.ENCRYPTED} if options.passwords else ())
+        if options.again:
+            retry = frozenset(FileStatus)
         with _workers(run) as work:
             for path in paths:  # planned one after the other: what the first brought is known to the second
                 with database.owner(collection.schema_name) as connection:
@@ -82,7 +84,9 @@ def ingest(
             run.reporter.indexing()
             report.index = index.finish_load(database, collection, changed_rows=run.changed_rows, clock=clock)
             report.seconds |= report.index.seconds
-            _follow_up(database, report, collection)
+            report.embedder_lost = run.embedder_lost
+            if options.follow_up:
+                _follow_up(database, report, collection)
     return report
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent_server.ingest.chunk_label import label
 from agent_server.ingest.paragraphs import passage_hash
 from agent_server.lexemes import LexicalText, entry_lexemes, label_lexemes, lexical_text
 from agent_server.models import Chunk
@@ -38,7 +39,9 @@ def prepare(chunks: Sequence[Chunk]) -> Part:
 def _row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
     body = lexical_text(chunk.text)
     context = lexical_text(chunk.context)
-    own = label_lexemes(chunk.label) + entry_lexemes(chunk.text)
+    # A section without a number of its own ("Why") does not bear the number that it stands under.
+    bears_label = label(chunk.heading_path[-1:]) == chunk.label
+    own = (label_lexemes(chunk.label) if bears_label else ()) + entry_lexemes(chunk.text)
     return {
         "position": position,
         "chunk_index": chunk.index,

@@ -21,6 +21,7 @@ from agent_server.embedding import Embedder, EmbedderIdentity
 from agent_server.errors import EmbedderUnavailable
 from agent_server.ingest import rebuild
 from agent_server.ingest import vectors as vectors_by_content
+from agent_server.ingest.halfvecs import finite_rows, half_vectors
 from agent_server.ingest.pipeline import pipeline_version
 from agent_server.ingest.prepare import passage_text
 from agent_server.ingest.rebuild import LONGEST_PAUSE_S, Pause
@@ -62,6 +63,7 @@ class _Run:
     watch: Watcher
     pause: Pause
     report: ReembedReport
+    again: bool  #: no vector is known before it was made in this run, or in the one that this one goes on with
     refused: dict[int, str] = field(default_factory=dict)  #: id -> why the new model gives it no vector
 
 
@@ -70,6 +72,7 @@ def reembed(
     collection_name: str,
     embedder: Embedder,
     *,
+    again: bool = False,
     batch_size: int = 32,
     watch: Watcher = lambda *_: None,
     pause: Pause = time.sleep,
@@ -79,8 +82,9 @@ def reembed(
 
     Until the switch nothing changes for searches and ingestion; on a failure or an interruption nothing has changed,
     and the next run with the same model goes on where this one stopped. Files that are ingested meanwhile are caught
-    up; the switch waits for a running ingestion to end. Raises UnknownCollection, InvalidArgument (a model that is
-    too wide), CollectionBusy, EmbedderUnavailable, EmbeddingRefused.
+    up; the switch waits for a running ingestion to end. `again`: also when it is the collection's model already, and no
+    vector is taken over from before: the model may have changed under its name. Raises UnknownCollection,
+    InvalidArgument (a model that is too wide), CollectionBusy, EmbedderUnavailable, EmbeddingRefused.
     """
     with translated():
         identity = embedder.identity()
@@ -90,12 +94,12 @@ def reembed(
         with rebuild.rebuilding(database, collection) as session:
             collection = get_collection(session, collection_name)  # as it is now that nobody else switches it
             report = ReembedReport(collection.name, collection.contract, identity)
-            if collection.contract == identity:
+            if collection.contract == identity and not again:
                 _drop_shadow(database, collection, pause)
                 report.state = "unchanged"
                 return report
             target = _with_model(collection, identity)
-            run = _Run(database, session, collection, target, embedder, batch_size, watch, pause, report)
+            run = _Run(database, session, collection, target, embedder, batch_size, watch, pause, report, again)
             started = clock()
             _open_shadow(run)
             _fill(run)
@@ -184,6 +188,8 @@ def _fill(run: _Run) -> None:
 def _fill_rows(run: _Run, rows: list[dict[str, Any]]) -> tuple[int, int]:
     """How many of these passages got their vector, and how many could have."""
     texts = [passage_text(r["context"], r["text"]) for r in rows]
+    if run.again:
+        vectors_by_content.forget_vectors(run.database, run.target, texts)
     try:
         got = vectors_by_content.vectors_for(run.database, run.target, run.embedder, texts, batch_size=run.batch_size)
     except EmbedderUnavailable as error:
@@ -192,13 +198,13 @@ def _fill_rows(run: _Run, rows: list[dict[str, Any]]) -> tuple[int, int]:
     run.report.embedded += got.embedded
     run.report.reused += got.reused
     run.refused |= {rows[n]["id"]: reason for n, reason in got.failures.items()}
-    texts_of_vectors = vectors_by_content.vector_texts(got.vectors, len(rows))
-    pairs = [(r["id"], v) for r, v in zip(rows, texts_of_vectors, strict=True) if v is not None]
-    if not pairs:
+    finite = finite_rows(got.vectors)
+    ids = [r["id"] for r, is_finite in zip(rows, finite.tolist(), strict=True) if is_finite]
+    if not ids:
         return 0, 0
-    values = {"ids": [i for i, _ in pairs], "embeddings": [v for _, v in pairs]}
     with run.database.owner(run.collection.schema_name) as connection:
-        return execute(connection, "shadow_fill", values), len(pairs)
+        embeddings = half_vectors(connection, got.vectors[finite], len(ids))
+        return execute(connection, "shadow_fill", {"ids": ids, "embeddings": embeddings}), len(ids)
 
 
 def _build_index(run: _Run) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -44,11 +44,13 @@ def reindex(
     database: Database,
     collection_name: str,
     *,
+    only: Sequence[str] | None = None,
     watch: Watcher = lambda *_: None,
     pause: Pause = time.sleep,
     clock: Callable[[], float] = time.perf_counter,
 ) -> ReindexReport:
-    """Build the dense index and both GIN indexes anew, whatever state they are in; neither searches nor ingestion stop.
+    """Build the dense index and both GIN indexes anew, or those of `only`, whatever state they are in; neither searches
+    nor ingestion stop.
 
     A run that was killed leaves the old indexes in place, and the next one cleans up after it. Raises
     UnknownCollection, CollectionBusy.
@@ -60,7 +62,8 @@ def reindex(
             report = ReindexReport(collection.name)
             _clean_up(session, report)
             searched = (fetch_one(session, "chunk_count") or {})["canonical"]
-            names = [n for n in REBUILT if searched or n != "chunks_embedding"]  # made at the end of the first load
+            names = [n for n in REBUILT if only is None or n in only]
+            names = [n for n in names if searched or n != "chunks_embedding"]  # made at the end of the first load
             for done, name in enumerate(names):
                 watch(name, done, len(names))
                 started = clock()

@@ -31,6 +31,7 @@ class IngestReport:
     cached: int = 0  #: passages whose vector was known already
     seconds: dict[str, float] = field(default_factory=dict)
     index: IndexReport | None = None
+    embedder_lost: str = ""  #: why files from some point on were not embedded
     faults: list[str] = field(default_factory=list)  #: what follows an ingestion and went wrong
 
     @property

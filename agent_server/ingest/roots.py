@@ -56,6 +56,8 @@ def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
     """The recorded root that holds `path`; a new one is recorded otherwise, or one that has moved."""
     known = {row["root"]: Path(row["path"]) for row in fetch_all(connection, "root_list")}
     for root, root_path in known.items():
+        if path == root_path:
+            execute(connection, "root_whole", {"root": root, "whole": True})
         if path == root_path or root_path in path.parents:
             return root, root_path
     folder = path if path.is_dir() else path.parent
@@ -63,4 +65,6 @@ def _root_of(connection: Conn, path: Path) -> tuple[str, Path]:
     if name in known and not _holds_files_of(connection, name, folder):
         name = next(f"{name}-{n}" for n in range(2, len(known) + 3) if f"{name}-{n}" not in known)
     execute(connection, "root_upsert", {"root": name, "path": str(folder)})
+    if name not in known or path.is_dir():
+        execute(connection, "root_whole", {"root": name, "whole": path.is_dir()})
     return name, folder

@@ -3,14 +3,11 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from psycopg import errors as pg
-
 from agent_server.catalog import Collection
-from agent_server.db import Conn, Database, execute
+from agent_server.db import Database, execute
 from agent_server.embedding import Embedder
 from agent_server.errors import EmbedderUnavailable, EmbeddingRefused
 from agent_server.ingest import store
@@ -25,8 +22,6 @@ from agent_server.ingest.store import LedgerRow
 from agent_server.ingest.vectors import vectors_for
 from agent_server.models import Document, FileStatus, Rejected
 
-TRIES = 5
-
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
@@ -37,6 +32,8 @@ class IngestOptions:
     workers: int = 2  #: files read and stored at once; one of them embeds at a time
     isolate: bool = True  #: read files in child processes
     dry_run: bool = False
+    again: bool = False  #: read files again of which nothing has changed
+    follow_up: bool = True  #: have refreshed what other packages derive from passages; the night does it in steps
     #: Tried on encrypted PDFs, also on those that were not opened before; never logged or stored.
     passwords: tuple[str, ...] = field(default=(), repr=False)
 
@@ -128,7 +125,7 @@ def _rename(run: Run, step: Step, part: Scope, reader: Reader) -> Outcome:
     old = step.old
     assert old is not None  # noqa: S101  by construction of the plan
     authority = _authority(run, step)
-    if not in_transaction(
+    if not store.in_transaction(
         run.database,
         run.collection,
         lambda c: store.rename_file(c, run.collection, old, step.source, part.root, authority),
@@ -139,7 +136,7 @@ def _rename(run: Run, step: Step, part: Scope, reader: Reader) -> Outcome:
 
 def remove_rows(database: Database, collection: Collection, row: LedgerRow) -> None:
     gone = replace(row, status=FileStatus.REMOVED, reason="", chunk_count=0)
-    in_transaction(database, collection, lambda c: store.replace_parts(c, collection, gone, ()))
+    store.in_transaction(database, collection, lambda c: store.replace_parts(c, collection, gone, ()))
 
 
 # -- one file's content -----------------------------------------------------------------------------------------
@@ -209,10 +206,10 @@ def _embed(run: Run, source: str, part: Part, spool: Spool, failures: dict[int, 
 
 
 def _store(run: Run, step: Step, row: LedgerRow, spool: Spool, document: Document, embedded: int) -> Outcome:
-    done = in_transaction(
+    done = store.in_transaction(
         run.database,
         run.collection,
-        lambda c: store.replace_parts(c, run.collection, row, spool, retired=document.retired),
+        lambda c: store.replace_parts(c, run.collection, row, spool, retired=document.retired, again=run.options.again),
     )
     if not done:
         return Outcome("=", step.source, row.status, row.chunk_count, "stored by another run")
@@ -267,7 +264,7 @@ def _store_rejected(run: Run, step: Step, root: str, rejected: Rejected) -> Outc
 
 def _store_without_passages(run: Run, step: Step, row: LedgerRow) -> Outcome:
     """Say in the ledger why a file has no passages; those of an earlier version go."""
-    in_transaction(run.database, run.collection, lambda c: store.replace_parts(c, run.collection, row, ()))
+    store.in_transaction(run.database, run.collection, lambda c: store.replace_parts(c, run.collection, row, ()))
     if step.old is not None:
         run.changed(step.old.chunk_count)
     return Outcome("!", step.source, row.status, reason=row.reason)
@@ -287,18 +284,5 @@ def _not_embedded(run: Run, step: Step, row: LedgerRow, why: str) -> Outcome:
         "reason": reason,
         "pipeline_version": row.pipeline_version,
     }
-    in_transaction(run.database, run.collection, lambda c: execute(c, "file_failed", values) == 1)
+    store.in_transaction(run.database, run.collection, lambda c: execute(c, "file_failed", values) == 1)
     return Outcome("!", step.source, FileStatus.FAILED, reason=reason)
-
-
-def in_transaction(database: Database, collection: Collection, work: Callable[[Conn], bool]) -> bool:
-    """Run `work` in one transaction; again when Postgres chose it as the loser among writers of the same rows (a
-    unique violation is two runs choosing the canonical copy of one passage)."""
-    for _ in range(TRIES - 1):
-        with (
-            suppress(pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation),
-            database.owner(collection.schema_name) as connection,
-        ):
-            return work(connection)
-    with database.owner(collection.schema_name) as connection:
-        return work(connection)

@@ -1,20 +1,25 @@
 """Rows of one file: old passages out, new ones in, copies folded, ledger row written, in one transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from psycopg import errors as pg
+
 from agent_server.catalog import Collection
-from agent_server.db import Conn, execute, fetch_all, fetch_one
+from agent_server.db import Conn, Database, execute, fetch_all, fetch_one
 from agent_server.embedding import Vectors
 from agent_server.errors import ContractMismatch
+from agent_server.ingest.halfvecs import half_vectors
+from agent_server.ingest.lengths import kept_length, settled_length
 from agent_server.ingest.prepare import prepare
 from agent_server.ingest.spool import EmbeddedPart
-from agent_server.ingest.vectors import vector_texts
 from agent_server.models import Chunk, FileStatus
 
 LOCK_SLOTS = 1024
+TRIES = 5
 FOLD_PASSAGES = 5_000  #: in one statement
 
 
@@ -39,6 +44,19 @@ class LedgerRow:
     dated: date | None = None
     metadata: str = "{}"  #: JSON
     authority: float = 0.0
+
+
+def in_transaction(database: Database, collection: Collection, work: Callable[[Conn], bool]) -> bool:
+    """Run `work` in one transaction; again when Postgres chose it as the loser among writers of the same rows (a
+    unique violation is two runs choosing the canonical copy of one passage)."""
+    for _ in range(TRIES - 1):
+        with (
+            suppress(pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation),
+            database.owner(collection.schema_name) as connection,
+        ):
+            return work(connection)
+    with database.owner(collection.schema_name) as connection:
+        return work(connection)
 
 
 def read_ledger(connection: Conn) -> dict[str, LedgerRow]:
@@ -77,18 +95,25 @@ def replace_file(
 
 
 def replace_parts(
-    connection: Conn, collection: Collection, row: LedgerRow, parts: Iterable[EmbeddedPart], *, retired: bool = False
+    connection: Conn,
+    collection: Collection,
+    row: LedgerRow,
+    parts: Iterable[EmbeddedPart],
+    *,
+    retired: bool = False,
+    again: bool = False,
 ) -> bool:
     """Make the collection hold exactly the passages of `parts` for `row.source`, and say so in the ledger.
 
     `parts` is gone through twice, one part in memory at a time. The caller owns the transaction: all of it becomes
-    visible at once, or nothing. False, and nothing done, when another run has stored this very version meanwhile.
+    visible at once, or nothing. False, and nothing done, when another run has stored this very version meanwhile,
+    unless `again` says that what is stored is not to be relied on.
     Raises NameTaken when the source has come to be a file of another root.
     """
     with_lock = {"collection": collection.name, "source": row.source}
     execute(connection, "file_lock", {**with_lock, "passages": []})
     there = fetch_one(connection, "file_get", {"source": row.source})
-    if there is not None and _is_same(there, row):
+    if there is not None and not again and _is_same(there, row):
         return False
     if there is not None and there["root"] != row.root and there["status"] != FileStatus.REMOVED:
         raise NameTaken(there["root"])
@@ -100,24 +125,32 @@ def replace_parts(
         _require_same_vectors(connection, collection)
     execute(connection, "file_upsert", _ledger_values(row))
     execute(connection, "chunk_delete", {"source": row.source})
-    stored = sum(_insert(connection, collection, row, p, retired=retired) for p in parts)
+    stored = _insert_all(connection, collection, row, parts, retired=retired) if new_hashes else 0
     if stored != row.chunk_count:
         raise ValueError(f"{stored} passages of {row.source} were stored, {row.chunk_count} were expected")
     fold_copies(connection, touched)
     return True
 
 
-def _insert(connection: Conn, collection: Collection, row: LedgerRow, embedded: EmbeddedPart, *, retired: bool) -> int:
-    values = {
-        "source": row.source,
-        "config": collection.text_search_config,
-        "avg_length": "" if collection.avg_length is None else str(collection.avg_length),
-        "retired": retired,
-        "authority": row.authority,
-        "rows": embedded.part.rows,
-        "embeddings": vector_texts(embedded.vectors, len(embedded.part.hashes)),
-    }
-    return execute(connection, "chunk_insert", values)
+def _insert_all(
+    connection: Conn, collection: Collection, row: LedgerRow, parts: Iterable[EmbeddedPart], *, retired: bool
+) -> int:
+    stored = 0
+    length = kept_length(connection, collection)
+    for embedded in parts:
+        values = {
+            "source": row.source,
+            "config": collection.text_search_config,
+            "avg_length": "" if length is None else str(length),
+            "retired": retired,
+            "authority": row.authority,
+            "rows": embedded.part.rows,
+            "embeddings": half_vectors(connection, embedded.vectors, len(embedded.part.hashes)),
+        }
+        stored += execute(connection, "chunk_insert", values)
+        if length is None:
+            length = settled_length(connection, collection)
+    return stored
 
 
 def rename_file(

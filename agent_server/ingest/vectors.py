@@ -10,6 +10,7 @@ from agent_server.catalog import Collection
 from agent_server.db import Database, execute, fetch_all
 from agent_server.embedding import Embedded, Embedder, Vectors, storable
 from agent_server.errors import EmbeddingRefused
+from agent_server.ingest.halfvecs import finite_rows, half_vectors
 
 _NOT_STORABLE = "the embedder gave no vector that half precision can hold: not finite, or zero"
 
@@ -95,19 +96,15 @@ def cached_vectors(database: Database, hashes: Sequence[bytes]) -> dict[bytes, V
 
 def cache_vectors(database: Database, hashes: Sequence[bytes], vectors: Vectors) -> None:
     """Remember one batch; committed at once, so that a crash repeats no more than the next batch."""
-    good = [(h, v) for h, v in zip(hashes, vectors, strict=True) if np.isfinite(v).all()]
+    finite = finite_rows(vectors)
+    good = [h for h, is_finite in zip(hashes, finite.tolist(), strict=True) if is_finite]
     if good:
-        texts = vector_texts(np.stack([v for _, v in good]), len(good))
         with database.owner() as connection:
-            execute(connection, "vector_cache_put", {"hashes": [h for h, _ in good], "embeddings": texts})
+            embeddings = half_vectors(connection, vectors[finite], len(good))
+            execute(connection, "vector_cache_put", {"hashes": good, "embeddings": embeddings})
 
 
-def vector_texts(vectors: Vectors | None, count: int) -> list[str | None]:
-    """Rows as halfvec texts; None for a passage without a vector. Counts must agree."""
-    if vectors is None:
-        return [None] * count
-    if len(vectors) != count:
-        raise ValueError(f"{len(vectors)} vectors for {count} passages")
-    return [
-        "[" + ",".join(f"{x:.6g}" for x in row) + "]" if np.isfinite(row).all() else None for row in vectors.tolist()
-    ]
+def forget_vectors(database: Database, collection: Collection, texts: Sequence[str]) -> None:
+    """Have these texts embedded again under the collection's model when they are next asked for."""
+    with database.owner() as connection:
+        execute(connection, "vector_cache_forget", {"hashes": [content_hash(collection, text) for text in texts]})

@@ -13,18 +13,38 @@ from agent_server.models import Degraded
 from agent_server.retrieval.filters import NO_FILTERS, Filters
 from agent_server.retrieval.lexical import NO_QUERY, LexicalQuery, fetch_terms, plan
 from agent_server.retrieval.weigh import Candidate
+from agent_server.settings import Settings
 
 #: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank, times the share
 #: of the question that the code makes up: all of it in "NW-4021", little in a sentence that mentions a year.
 CODE_WEIGHT = 3.0
 #: What of it a passage gets that mentions a code which has an entry elsewhere (a row, a heading, a definition).
 MENTION_WEIGHT = 0.5
+#: How much of the fused list a reranker reads.
+RERANK_DEPTH = 30
 #: Without a valid HNSW index (first load, rebuild) vectors are compared one by one, for no longer than this.
 EXACT_SCAN_TIMEOUT_S = 2.0
 MAX_EF_SEARCH = 1000  # pgvector's limit
+LEAST_EF_SEARCH = 40  # pgvector's default
 
 
-_LIMITS = ("statement_timeout_s", "max_query_chars")
+_LIMITS = ("statement_timeout_s", "max_query_chars", "reranker")
+
+
+@dataclass(frozen=True, slots=True)
+class Reranker:
+    """Where a reranker answers (the address before /v1/rerank), which of its models is asked, and for how long."""
+
+    url: str
+    model: str = ""
+    timeout_s: float = 2.0
+
+
+def reranker_of(settings: Settings) -> Reranker | None:
+    """The reranker that the settings name, None without KB_RERANK_URL."""
+    if settings.rerank_url is None:
+        return None
+    return Reranker(settings.rerank_url, settings.rerank_model, settings.rerank_timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +62,16 @@ class SearchOptions:
     filters: Filters = NO_FILTERS
     expand: tuple[str, ...] | None = None  #: relations whose edges are followed: 'cites', 'defines'; () for none
     hops: int = 1  #: 2: also what a cited passage cites
+    rerank: bool = True  #: False: without the reranker, where there is one
+    reranker: Reranker | None = None
     statement_timeout_s: float = 10.0
     max_query_chars: int = 4000
 
     def to_json(self) -> dict[str, Any]:
         """What is asked for, by name; limits, which say nothing of the result, are left out."""
         out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LIMITS}
-        return {**out, "filters": self.filters.to_json()}
+        with_model = {"reranker": self.reranker.model} if self.reranker is not None and self.rerank else {}
+        return {**out, "filters": self.filters.to_json(), **with_model}
 
     @classmethod
     def from_json(cls, asked: Mapping[str, Any]) -> "SearchOptions":
@@ -83,6 +106,11 @@ class Run:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
+def reranks(options: SearchOptions) -> bool:
+    """Whether a reranker is asked."""
+    return options.rerank and options.reranker is not None
+
+
 def fusion_of(run: Run) -> Fusion:
     """How this search fuses its lists."""
     return run.options.fusion or run.collection.fusion
@@ -97,6 +125,7 @@ def resolved(run: Run) -> SearchOptions:
         fusion_weight=collection.fusion_weight if options.fusion_weight is None else options.fusion_weight,
         authority_weight=collection.authority_weight if options.authority_weight is None else options.authority_weight,
         lexical_ranker=options.lexical_ranker or collection.lexical_ranker,
+        rerank=reranks(options),
     )
 
 
@@ -158,8 +187,8 @@ def wanted_rows(options: SearchOptions) -> int:
 
 
 def keep(options: SearchOptions) -> int:
-    """How many fused candidates come back: room for folding before the next round trip."""
-    return 3 * options.top_k + 10
+    """How many fused candidates come back: room for folding before the next round trip, and enough to rerank."""
+    return max(3 * options.top_k, RERANK_DEPTH if reranks(options) else 0) + 10
 
 
 def _filtering(run: Run) -> dict[str, Any]:
@@ -192,6 +221,12 @@ def variables(run: Run) -> dict[str, Any]:
     }
 
 
+def ef_search(collection: Collection, candidates: int) -> int:
+    """How many candidates a walk through the HNSW graph keeps: twice those asked for, or what the collection is set to
+    where that is more, within pgvector's limits."""
+    return min(MAX_EF_SEARCH, max(LEAST_EF_SEARCH, 2 * candidates, collection.ef_search or 0))
+
+
 def session(run: Run) -> dict[str, str]:
     """Settings of the search's transaction, by their names in Postgres."""
     exact = bool(run.vector) and not run.collection.has_hnsw
@@ -200,7 +235,7 @@ def session(run: Run) -> dict[str, str]:
     filtered = bool(run.filters)
     timeout_s = min(run.options.statement_timeout_s, EXACT_SCAN_TIMEOUT_S if exact else 1e9)
     return {
-        "hnsw.ef_search": str(MAX_EF_SEARCH if filtered else min(MAX_EF_SEARCH, max(40, 2 * run.options.candidates))),
+        "hnsw.ef_search": str(MAX_EF_SEARCH if filtered else ef_search(run.collection, run.options.candidates)),
         "hnsw.iterative_scan": "off" if filtered else "relaxed_order",
         "statement_timeout": str(int(timeout_s * 1000)),
         "enable_seqscan": "off" if run.collection.has_hnsw else "on",

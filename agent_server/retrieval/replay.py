@@ -90,6 +90,7 @@ def replay(
         SearchOptions.from_json(recorded["request"]),
         statement_timeout_s=limits.statement_timeout_s,
         max_query_chars=limits.max_query_chars,
+        reranker=limits.reranker,
     )
     names = [p["chunk_id"] for p in recorded["passages"]]
     now = explain(

@@ -1,5 +1,6 @@
 """The read path, top to bottom: question -> vector and terms -> one hybrid statement -> near copies folded ->
-expanded by edges -> passages with everything needed to cite them -> a trace of how it came about.
+reranked, where a reranker is set -> expanded by edges -> passages with everything needed to cite them -> a trace of how
+it came about.
 
 An arm that cannot run makes the answer degraded, never an empty list: the result says which and why.
 """
@@ -35,6 +36,7 @@ from agent_server.retrieval.candidates import (
     vector_text,
 )
 from agent_server.retrieval.expand import RELATIONS, Placed, expanded, followed
+from agent_server.retrieval.rerank import reranked
 from agent_server.retrieval.weigh import Candidate, Group
 
 MAX_TOP_K = 100
@@ -134,8 +136,9 @@ def found(connection: Conn, run: Run, query: str, clock: Callable[[], float] = t
     execute(connection, "steady")
     text = lexical_text(query, question=True)
     groups = _retrieve(connection, run, text, use_lexical=fusion_of(run) != "dense" or not run.vector)
+    groups = reranked(run, query, groups)
     before_edges = clock()
-    placed = expanded(connection, run, query, _with_anchors(groups, run.options.top_k), groups)
+    placed = expanded(connection, run, query, with_anchors(groups, run.options.top_k), groups)
     run.timings_ms["expand"] = _ms(clock() - before_edges)
     return Found(groups, placed, _show(connection, run, placed))
 
@@ -207,7 +210,7 @@ def _retrieve(connection: Conn, run: Run, text: LexicalText, *, use_lexical: boo
                 run.vector = ""
                 continue
             raise
-        except psycopg.DataError as error:
+        except (psycopg.DataError, psycopg.InternalError, psycopg.errors.ProgramLimitExceeded) as error:
             connection.execute("ROLLBACK TO SAVEPOINT arms")
             if not (run.vector and use_lexical):
                 raise
@@ -279,7 +282,7 @@ def _show(connection: Conn, run: Run, placed: Sequence[Placed]) -> tuple[Passage
     return tuple(_passage(rank, p, rows[p.id], also.get(p.id, []), run) for rank, p in enumerate(placed, 1))
 
 
-def _with_anchors(groups: Sequence[Group], top_k: int) -> list[Group]:
+def with_anchors(groups: Sequence[Group], top_k: int) -> list[Group]:
     """The best `top_k`, where each arm's first hit replaces the last ones if it would fall out."""
     shown, left = list(groups[:top_k]), groups[top_k:]
     if top_k < 2:

@@ -1,6 +1,6 @@
 -- Store the passages of one file: text search vector, BM25 vector and the canonical flag are made here.
 -- in: source, config, avg_length ('' before the first load), retired, authority,
---     rows (jsonb array of objects), embeddings (halfvec texts by position, NULL where there is none)
+--     rows (jsonb array of objects), embeddings (halfvec array by position, NULL where there is none)
 -- uses: chunks_canonical
 WITH incoming AS MATERIALIZED (
     SELECT r.*, e.embedding,
@@ -12,10 +12,10 @@ WITH incoming AS MATERIALIZED (
              paragraph_hashes bigint[], paragraph_spans integer[], marks jsonb, words text, context_words text, extras text)
     JOIN unnest(:'embeddings'::halfvec[]) WITH ORDINALITY AS e(embedding, position) USING (position)
 ),
--- Before the first load is over there is no mean length: the file's own stands in until all rows are restated.
+-- Early in the first load there is no mean length: that of these rows stands in until all rows are restated.
 mean AS (
-    SELECT coalesce(nullif(:'avg_length'::text, '')::double precision, nullif(avg(length_lexemes(tsv)), 0), 1) AS length
-    FROM incoming
+    SELECT coalesce(nullif(:'avg_length'::text, '')::double precision,
+                    (SELECT nullif(avg(length_lexemes(tsv)), 0) FROM incoming), 1) AS length
 )
 INSERT INTO chunks
     (source, chunk_index, text, context, heading_path, label, page_first, page_last, char_start, char_end,

@@ -7,7 +7,8 @@ CREATE SCHEMA :"schema";
 -- A folder that was ingested; only files under it can be found missing at its next sync.
 CREATE TABLE :"schema".roots (
     root text COLLATE "C" PRIMARY KEY,
-    path text NOT NULL UNIQUE                      -- absolute; sources never are
+    path text NOT NULL UNIQUE,                     -- absolute; sources never are
+    whole boolean NOT NULL DEFAULT true            -- false: single files were taken from it; the rest is not asked for
 );
 
 -- The ledger: one row per file ever seen, with a true status and its reason.

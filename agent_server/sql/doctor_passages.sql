@@ -1,10 +1,10 @@
 -- Passages that a search cannot find as it should.
--- out: searched, without_vector and zero (vectors that no question is near), unfiled (passages of files whose
---      ledger counts another number of them)
-SELECT count(*) FILTER (WHERE canonical) AS searched,
-       count(*) FILTER (WHERE canonical AND embedding IS NULL) AS without_vector,
-       count(*) FILTER (WHERE canonical AND l2_norm(embedding) = 0) AS zero,
-       (SELECT count(*)
-        FROM files f LEFT JOIN (SELECT source, count(*) AS held FROM chunks GROUP BY source) c USING (source)
-        WHERE f.status <> 'failed' AND f.chunk_count <> coalesce(c.held, 0)) AS unfiled
-FROM chunks
+-- out: searched; of those: without_vector, refused (without one, as the ledger says), zero (no question is near them);
+--      width of the column, 0 when it takes any
+SELECT count(*) FILTER (WHERE c.canonical) AS searched,
+       count(*) FILTER (WHERE c.canonical AND c.embedding IS NULL AND f.status <> 'partial') AS without_vector,
+       count(*) FILTER (WHERE c.canonical AND c.embedding IS NULL AND f.status = 'partial') AS refused,
+       count(*) FILTER (WHERE c.canonical AND l2_norm(c.embedding) = 0) AS zero,
+       (SELECT greatest(atttypmod, 0) FROM pg_attribute
+        WHERE attrelid = 'chunks'::regclass AND attname = 'embedding') AS width
+FROM chunks c LEFT JOIN files f USING (source)

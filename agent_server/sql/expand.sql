@@ -6,13 +6,15 @@
 --                    reached, for a second hop
 --      used (flag and value)   keys of terms that the question may use (text array)
 --      asked (flag and value)  keys of terms that it may ask for, likeliest first, with per_term: definitions looked at
---                    of a term, and config, lexemes, weights: the question's words, to weigh definitions by theirs
+--                    of a term
+--      config, lexemes, weights  (with cites or asked) the question's words, to weigh citing sentences and definitions
 --      hub           a passage that more edges of a relation lead to is passed over
 --      vector, bm25  the question, as in hybrid.sql
 --      of a filter, each only when it is in use, as in hybrid.sql
 -- out: each passage once: how it was reached (hop 0: the question asks for it, 1 and 2: cited, 3: a term in use), from
 --      which passage and at which hit's place, how near the question is; own_weight: the weight of the question's words
---      that a definition has, those of its first sentence twice as much as the others
+--      that a definition has, those of its first sentence twice as much as the others, or that the sentence has which
+--      cites the passage
 -- uses: links_from, links_to, terms_folded, chunks_pkey
 WITH
 -- The lines down to the end of "searched" are the same in hybrid.sql; a test compares them.
@@ -68,9 +70,9 @@ hit AS MATERIALIZED (
 ),
 \if :{?cites}
 cited AS MATERIALIZED (
-    SELECT h.id AS from_id, h.place, l.to_chunk, l.anchor
+    SELECT h.id AS from_id, h.place, l.to_chunk, l.anchor, l.from_start, l.from_end
     FROM hit h CROSS JOIN LATERAL (
-        SELECT to_chunk, anchor FROM links
+        SELECT to_chunk, anchor, from_start, from_end FROM links
         WHERE from_chunk = h.id AND relation = 'cites'
         ORDER BY from_start, from_end, to_chunk, to_start
         LIMIT :'per_hit'::integer) AS l
@@ -95,14 +97,14 @@ reached AS (
 \endif
 \if :{?cites}
           UNION ALL
-          SELECT to_chunk, 'cites', anchor, from_id, place, 1, '', NULL, NULL FROM cited
+          SELECT to_chunk, 'cites', anchor, from_id, place, 1, '', from_start, from_end FROM cited
 \if :{?onward}
           UNION ALL
-          SELECT l.to_chunk, 'cites', l.anchor, f.to_chunk, f.place, 2, '', NULL, NULL
+          SELECT l.to_chunk, 'cites', l.anchor, f.to_chunk, f.place, 2, '', l.from_start, l.from_end
           FROM (SELECT DISTINCT ON (to_chunk) to_chunk, place FROM cited ORDER BY to_chunk, place
                 LIMIT :'per_hit'::integer) AS f
           CROSS JOIN LATERAL (
-              SELECT to_chunk, anchor FROM links
+              SELECT to_chunk, anchor, from_start, from_end FROM links
               WHERE from_chunk = f.to_chunk AND relation = 'cites'
               ORDER BY from_start, from_end, to_chunk, to_start
               LIMIT :'onward'::integer) AS l
@@ -118,24 +120,37 @@ reached AS (
               LIMIT :'per_hit'::integer) AS l
 \endif
          ) AS edge
-    ORDER BY to_chunk, hop, place
+    ORDER BY to_chunk, hop, place, from_start
 )
 SELECT c.id, c.chunk_id, c.passage_hash, c.authority, r.relation, r.anchor, r.from_id, r.place, r.hop, r.form,
        1 - (c.embedding <=> nullif(:'vector'::text, '')::halfvec) AS dense_score,
        -(c.bm25 <#> :'bm25'::sparsevec) AS lexical_score,
+       CASE WHEN r.hop = 3 THEN NULL::double precision
 \if :{?asked}
-       CASE WHEN r.hop = 0 THEN (
-           SELECT coalesce(sum(q.weight * ((q.lexeme = ANY (own.all_words))::integer
-                                           + (q.lexeme = ANY (own.first_words))::integer) / 2), 0)
-           FROM unnest(:'lexemes'::text[], :'weights'::double precision[]) AS q(lexeme, weight),
-                (SELECT tsvector_to_array(to_tsvector(:'config'::regconfig, span)) AS all_words,
-                        tsvector_to_array(to_tsvector(:'config'::regconfig,
-                                                      substring(span FROM '^.*?[.;](?=\s|$)'))) AS first_words
-                 FROM substr(c.text, r.from_start + 1, r.from_end - r.from_start) AS span) AS own)
-       END
-\else
-       NULL::double precision
+           WHEN r.hop = 0 THEN (
+               SELECT coalesce(sum(q.weight * ((q.lexeme = ANY (own.all_words))::integer
+                                               + (q.lexeme = ANY (own.first_words))::integer) / 2), 0)
+               FROM unnest(:'lexemes'::text[], :'weights'::double precision[]) AS q(lexeme, weight),
+                    (SELECT tsvector_to_array(to_tsvector(:'config'::regconfig, span)) AS all_words,
+                            tsvector_to_array(to_tsvector(:'config'::regconfig,
+                                                          substring(span FROM '^.*?[.;](?=\s|$)'))) AS first_words
+                     FROM substr(c.text, r.from_start + 1, r.from_end - r.from_start) AS span) AS own)
 \endif
+\if :{?cites}
+           WHEN r.relation = 'cites' THEN (
+               SELECT coalesce(sum(q.weight), 0)
+               FROM unnest(:'lexemes'::text[], :'weights'::double precision[]) AS q(lexeme, weight),
+                    (SELECT tsvector_to_array(to_tsvector(:'config'::regconfig,
+                         -- The rest of the sentence, or of the cell of a table, on both sides of the citing words.
+                         regexp_replace(substr(f.text, greatest(r.from_start - 299, 1), least(r.from_start, 300)),
+                                        '^.*([.;:?!]\s|\n\s*\n|\|)', '')
+                         || r.anchor
+                         || regexp_replace(substr(f.text, r.from_end + 1, 300),
+                                           '([.;?!](\s|$)|\n\s*\n|\n\|).*$', ''))) AS words
+                     FROM chunks f WHERE f.id = r.from_id) AS said
+               WHERE q.lexeme = ANY (said.words))
+\endif
+       END
        AS own_weight
 FROM reached r JOIN searched c ON c.id = r.to_chunk
 WHERE NOT c.retired

@@ -1,2 +1,2 @@
--- The folders that were ingested.
-SELECT root, path FROM roots ORDER BY root
+-- The folders that were ingested. whole: false where single files were taken from it alone
+SELECT root, path, whole FROM roots ORDER BY root

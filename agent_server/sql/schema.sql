@@ -31,7 +31,7 @@ CREATE TABLE kb.collections (
     authority_weight   double precision NOT NULL DEFAULT 0.08 CHECK (authority_weight BETWEEN 0 AND 0.1),
     refusal_threshold  double precision,           -- NULL until calibrated
     -- Edges that searches follow: what a hit cites, what defines a term that is asked for.
-    expand_cites       boolean NOT NULL DEFAULT false,
+    expand_cites       boolean NOT NULL DEFAULT true,
     expand_defines     boolean NOT NULL DEFAULT true,
     -- Candidates that a walk through the HNSW graph keeps; NULL: twice those asked for. Raised by the recall audit.
     ef_search          integer CHECK (ef_search BETWEEN 1 AND 1000),
@@ -79,6 +79,7 @@ CREATE TABLE kb.run_steps (
     outcome     text NOT NULL DEFAULT 'running'
                 CHECK (outcome IN ('running', 'ok', 'failed', 'died', 'skipped')),
     counts      jsonb NOT NULL DEFAULT '{}',
+    findings    jsonb NOT NULL DEFAULT '[]',       -- what a person should look at, a line each
     error       text NOT NULL DEFAULT '',
     PRIMARY KEY (run_id, step)
 );

@@ -1,6 +1,6 @@
 -- Give passages their new vectors. A row that somebody else is changing is left for the next round: whoever waits for
 -- no row cannot be part of a deadlock.
--- in: ids (bigint array), embeddings (halfvec texts, same order). uses: chunks_pkey
+-- in: ids (bigint array), embeddings (halfvec array, same order). uses: chunks_pkey
 WITH free AS MATERIALIZED (
     SELECT id FROM chunks
     WHERE id = ANY (:'ids'::bigint[]) AND embedding_next IS NULL

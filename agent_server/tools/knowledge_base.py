@@ -11,7 +11,7 @@ from typing import Any
 from agent_server.catalog import Collection
 from agent_server.db import fetch_all, translated
 from agent_server.errors import UnknownPassage
-from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.candidates import SearchOptions, reranker_of
 from agent_server.retrieval.search import MAX_TOP_K, search
 from agent_server.tools import arguments
 from agent_server.tools.toolbox import Toolbox
@@ -113,6 +113,7 @@ def run_search(box: Toolbox, collection: Collection, given: Mapping[str, Any]) -
         top_k=top_k,
         statement_timeout_s=box.settings.statement_timeout_s,
         max_query_chars=box.settings.max_query_chars,
+        reranker=reranker_of(box.settings),
     )
     result = search(box.database, collection.name, query, box.embedder, options).to_json()
     for passage in result["passages"]:

@@ -2,6 +2,8 @@
 ALTER TABLE kb.collections
     ADD COLUMN IF NOT EXISTS ef_search integer CHECK (ef_search BETWEEN 1 AND 1000),
     ADD COLUMN IF NOT EXISTS tuning jsonb;
+-- Citations pay since it is asked which of them are about the question; collections made before stay as they are set.
+ALTER TABLE kb.collections ALTER COLUMN expand_cites SET DEFAULT true;
 
 -- Nights: one row a run, written when it starts, so that a run that died is seen. Times are UTC.
 CREATE TABLE IF NOT EXISTS kb.runs (
@@ -31,6 +33,7 @@ CREATE TABLE IF NOT EXISTS kb.run_steps (
     outcome     text NOT NULL DEFAULT 'running'
                 CHECK (outcome IN ('running', 'ok', 'failed', 'died', 'skipped')),
     counts      jsonb NOT NULL DEFAULT '{}',
+    findings    jsonb NOT NULL DEFAULT '[]',       -- what a person should look at, a line each
     error       text NOT NULL DEFAULT '',
     PRIMARY KEY (run_id, step)
 );
@@ -64,3 +67,14 @@ CREATE TABLE IF NOT EXISTS kb.recall_samples (
     exact_ms    double precision NOT NULL
 );
 CREATE INDEX IF NOT EXISTS recall_samples_of ON kb.recall_samples (collection, at);
+
+-- Folders that single files were taken from are told apart from folders that are synced whole.
+DO $$
+DECLARE
+    schema_name text;
+BEGIN
+    FOR schema_name IN SELECT c.schema_name FROM kb.collections c LOOP
+        EXECUTE format('ALTER TABLE %I.roots ADD COLUMN IF NOT EXISTS whole boolean NOT NULL DEFAULT true', schema_name);
+    END LOOP;
+END
+$$;

@@ -14,7 +14,7 @@ _CONTINUES = re.compile(
     r"(?:it|they|he|she|this|that|these|those|such|we|you|i|there|here|one|ones|both|either|neither|others?|another|none|who|"
     r"whoever|what|which|however|also|then|thereafter|otherwise|further(?:more)?|in\s+addition|in\s+particular|moreover|"
     r"additionally|similarly|likewise|instead|therefore|thus|hence|accordingly|consequently|nevertheless|nonetheless|still|"
-    r"again|finally|first|second|third|next|but|and|or|nor|so|yet|because|for\s+(?:example|instance)|e\.g\.|i\.e\.|"
+    r"(?:all|any|every|each|no|some)\s+others?\b(?!\s+than)|again|finally|first|second|third|next|but|and|or|nor|so|yet|because|for\s+(?:example|instance)|e\.g\.|i\.e\.|"
     r"in\s+(?:that|this|such)\b|if\s+(?:so|not)\b|note|except\s+as|notwithstanding|alternatively|conversely|by\s+contrast|"
     r"as\s+(?:noted|described|discussed|stated|with)|under\s+(?:this|that|these)|assume|suppose|consider|let|say|see|only\s+then|"
     r"the\s+(?:same|other|others|rest|remainder|latter|former|terms?|word|expression|phrase|first|second|third|last|following|above|"
@@ -54,6 +54,7 @@ _POINTS_AWAY_IN_DEFINITION = re.compile(
     + PLACES
     + r"|definition|term|purpose)\b)|means\s+any\s+other)\b"
     r"|\bthe\s+following\b(?=\s*[:.,;]|\s+\w+:|\Z)|\bfollowing:"
+    r"|\bthe\s+(?:first|second|third|last|previous|preceding|next)\s+(?:definition|meaning|term|entry|item|case|rule|sentence)\b"
     r"|\b(?:above|below)\b(?!\s+(?:\$|€|£|\d|zero|a\b|an\b|the\b|[\w-]+\s+percent))"
     rf"|\b{_PLACES}\s+(?:\([\w]+\)|[a-z]\))(?!\s*(?:\([\w]+\)\s*)*(?:,?\s*(?:and|or|to|through)\s*\([\w]+\)\s*)*of\s+(?:section|article|part|§|the\s+[A-Z]|\w+\s+[A-Z0-9]))"
     r"|\bparagraphs?\s+\d+(?!\s*(?:,|and|or|to)?\s*(?:\d+\s*)?of\s+(?:section|article|§))",
@@ -68,8 +69,13 @@ _PRONOUN = re.compile(
 _CODE = re.compile(r"[{}\\]|#(?!\d)|\s=+\s|->|::|>>>|\*\*|`|\w\[\w")
 _SPEAKERS = re.compile(r"\b(?:we|us|our|ours|you|your|yours|my|mine|i)\b(?!\.)", re.IGNORECASE)
 _DANGLES = re.compile(
-    r"\b(?:before|after|then|thereafter|beforehand|afterwards|too|well|either|so|first|e\.g|i\.e|etc)\.\W*\Z",
+    r"\b(?:before|after|then|thereafter|beforehand|afterwards|too|well|either|so|first|e\.g|i\.e|etc"
+    r"|(?:do|does|is|are|has|have|may|can|will|must|need)\s+not|cannot|(?:do|does)\s+so)\.\W*\Z",
     re.IGNORECASE,
+)
+#: "where 500 members are affected": something spoken of before affects them.
+_BY_WHAT = re.compile(
+    r"\b(?:is|are|be)\s+(?P<what>affected|involved|concerned|implicated)(?=\s*(?:[,.;]|and\b|or\b))", re.IGNORECASE
 )
 _HISTORY = re.compile(
     r"\b(?:was|were|had|did|became|used\s+to|no\s+longer|previously|until\s+\d+\s+\w+\s+\d{4}|now\s+reads|would|could\s+have|"
@@ -112,7 +118,6 @@ _AFTER = frozenset(
         "issued",
         "kept",
         "due",
-        "within",
         "against",
         "over",
         "about",
@@ -135,6 +140,18 @@ _NOT_RULES = re.compile(
     r"drafts?|future|possible|ideas?|objections?|concerns?|prior\s+art|comparison|survey|changelog|change\s+log|copyright|"
     r"footnotes?|recitals?|what\s+changes|transition|reasons|how\s+to\s+teach|appendix|frequently|case\s+stud\w+|proposals?|proposed|"
     r"abstract|introduction|unlikely|caveats?|overview|tutorial|use\s+cases?|specification\s+changes|until)\b|\?",
+    re.IGNORECASE,
+)
+
+#: How a sentence begins that takes something back from the one before it.
+EXCEPTS = re.compile(
+    r"(?:however|alternatively|but|except|unless|this\s+does\s+not|this\s+rule|otherwise|notwithstanding|the\s+only\s+exception|exceptions?)\b",
+    re.IGNORECASE,
+)
+#: Headings over what was thought of and is not, or is elsewhere.
+_GIVEN_UP = re.compile(
+    r"\b(?:reject\w*|alternativ\w*|deferred|postponed|abandoned|withdrawn|open\s+(?:issues?|questions?)|prior\s+art|"
+    r"related\s+work|comparisons?|survey)\b",
     re.IGNORECASE,
 )
 
@@ -171,6 +188,8 @@ def doubts_about(  # noqa: PLR0912  one doubt after the other
             doubts.append("tells of the past or of a plan")
         if _DANGLES.search(words):
             doubts.append("ends in the air")
+        if found := _BY_WHAT.search(words):
+            doubts.append(f"{found['what'].lower()} by what?")
         doubts += _definite(words)
     if not is_balanced(words):
         doubts.append("brackets or quotes are open")
@@ -194,7 +213,7 @@ def _definite(words: str) -> list[str]:
             after
             and after[0].isalpha()
             and not re.match(
-                r"(?:is|are|may|must|shall|has|have|does|do|can|will|and|or|if|when|unless|as|not|be|but|only|before|after|until)\b",
+                r"(?:is|are|may|must|shall|has|have|does|do|can|will|and|or|if|when|unless|as|not|be|but|only|before|after|until|within)\b",
                 after,
             )
         ):
@@ -224,6 +243,11 @@ def is_balanced(words: str) -> bool:
         all(words.count(left) == words.count(right) for left, right in ("()", "[]", "“”", "{}"))
         and words.count('"') % 2 == 0
     )
+
+
+def is_given_up(heading_path: tuple[str, ...]) -> bool:
+    """Whether these headings stand over what was rejected, put off, or holds elsewhere."""
+    return any(_GIVEN_UP.search(h) for h in heading_path)
 
 
 def is_place_of_rules(heading_path: tuple[str, ...], title: str) -> bool:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent_server.terms import fold_term
-from nightly.claims_rules.alone import doubts_about
+from nightly.claims_rules.alone import EXCEPTS, doubts_about, is_given_up
 from nightly.claims_rules.model import Found, Kind, Surroundings
 from nightly.claims_rules.places import resolved
 from nightly.claims_rules.splitting import sentences
-from nightly.claims_rules.wording import plain, sentence
+from nightly.claims_rules.wording import holds_placeholder, plain, sentence
 from nightly.definitions.find import find_definitions
 from nightly.definitions.model import Definition
 from nightly.definitions.units import Unit, units
@@ -26,6 +26,18 @@ _LEADS = re.compile(
 )
 _SEES = re.compile(r"has\s+the\s+(?:same\s+)?meaning|as\s+defined\s+in|see\b", re.IGNORECASE)
 _SEE_ALSO = re.compile(r"(?<=[.!?)])\s+See\s(?:[^.]|\.\d)*\.?\s*\Z")
+#: "The following definition applies for use in this formula:"
+_FOR_LESS = re.compile(
+    r"\bthis\s+(?:formula|paragraph|subparagraph|table|figure|example|comment|chart|equation|form|worksheet|subsection|"
+    r"clause|sentence)\b|\bparagraphs?\s*\(",
+    re.IGNORECASE,
+)
+#: "Waiver: A member cannot waive …", "Standing: Not a ground for …": what is so of a thing, and not what it is.
+_NO_ENTRY = re.compile(
+    r"not\b|(?:an?\s+|the\s+|every\s+|each\s+|no\s+)?[\w’'-]+(?:\s+(?!that|which|who|whose|where|when)[\w’'-]+){0,3}?\s+"
+    r"(?:cannot|must|shall|may\s+not|may\s+only)\b",
+    re.IGNORECASE,
+)
 _CALLED = re.compile(
     r"\b(?:is|are)\s+(?:also\s+|often\s+|sometimes\s+|commonly\s+)?(?:called|known\s+as|termed|referred\s+to\s+as)\s+(?:an?\s+|the\s+)?\W{0,3}",
     re.IGNORECASE,
@@ -76,6 +88,8 @@ def _entry(text: str, one: Definition, around: Surroundings) -> Found | None:
     if not words or one.start > one.definition_start:
         return None
     doubts += doubts_about(sentence(words), definition=True)
+    if one.form == "entry" and _NO_ENTRY.match(words):
+        doubts.append("does not say what it is")
     if re.search(r"\bours\b", words):
         doubts.append("speaks as somebody: ours")
     if re.match(r"[^\n.,;:]{3,40}\n\s+[A-Z]", body):
@@ -107,18 +121,19 @@ def _sentence(  # noqa: PLR0912  one doubt after the other
     text: str, one: Definition, unit: Unit, around: Surroundings
 ) -> Found | None:
     """The sentence that defines, with the list that it introduces and the sentences that go on about the term."""
+    every = list(units(text))
     spans = list(sentences(text, unit.body, unit.end))
     at = next((n for n, (low, high) in enumerate(spans) if low <= one.start < high), None)
     if at is None:
         return None
     start, end = spans[at]
-    doubts: list[str] = []
+    doubts = _announced(text, unit, every)
     if one.definition_end > unit.end:  # a list below
         end = one.definition_end
-        doubts += _list_doubts(text, unit.end, end, list(units(text)))
+        doubts += _list_doubts(text, unit.end, end, every)
     else:
         for low, high in spans[at + 1 :]:
-            if not _GOES_ON.match(text, low, high):
+            if not (_GOES_ON.match(text, low, high) or EXCEPTS.match(text, low, high)):
                 break
             end = high
     if lead := _LEADS.match(text, start, end):
@@ -127,6 +142,10 @@ def _sentence(  # noqa: PLR0912  one doubt after the other
         doubts += _narrow(one)
     words, open_places = resolved(plain(text[start:end]), around)
     doubts += open_places
+    if holds_placeholder(text[start:end]):
+        doubts.append("a letter stands for something")
+    if is_given_up(around.heading_path):
+        doubts.append("may not be in force")
     if one.start - start > 160 or not words:
         return None
     if _BARE_TERM.match(words) and not re.match(
@@ -175,6 +194,14 @@ def _list_doubts(text: str, start: int, end: int, every: Sequence[Unit]) -> Iter
 
 def _scope_doubts(lead: str, around: Surroundings) -> list[str]:
     return resolved(lead, around)[1]
+
+
+def _announced(text: str, unit: Unit, every: Sequence[Unit]) -> list[str]:
+    """A doubt when the words above say that what they announce holds for less than a part of a document."""
+    above = [u for u in every if u.end <= unit.start and text[u.start : u.end].rstrip().endswith((":", "—"))]
+    if above and _FOR_LESS.search(text, above[-1].start, above[-1].end):
+        return ["holds for less than a part"]
+    return []
 
 
 def _narrow(one: Definition) -> list[str]:

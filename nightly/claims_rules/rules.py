@@ -4,11 +4,11 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from nightly.claims_rules.alone import continues, doubts_about, is_known, is_place_of_rules
+from nightly.claims_rules.alone import EXCEPTS, continues, doubts_about, is_known, is_place_of_rules
 from nightly.claims_rules.model import Found, Kind, Surroundings
 from nightly.claims_rules.places import resolved
 from nightly.claims_rules.splitting import sentences
-from nightly.claims_rules.wording import plain, sentence
+from nightly.claims_rules.wording import holds_placeholder, plain, sentence
 from nightly.definitions.units import Unit, is_title, units
 
 MAX_SUBJECT_WORDS = 14
@@ -69,10 +69,6 @@ _TAIL = re.compile(
 )
 _NO_SUBJECT = re.compile(
     r"\b(?:else|nobody|nothing|everything|everybody|everyone|anyone|anything|before|after|until|as|so|also|within|some|joins?)\b",
-    re.IGNORECASE,
-)
-_EXCEPTS = re.compile(
-    r"(?:however|but|except|unless|this\s+does\s+not|this\s+rule|otherwise|notwithstanding|the\s+only\s+exception|exceptions?)\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(?:\A|\s)\(?(?:[a-z]|\d|[ivx]+)\)\s")
@@ -149,9 +145,11 @@ def _claim(  # noqa: PLR0912  one doubt after the other
         doubts.append("an item of a list")
     if not re.search(r"[.!][”\"’')]*\Z", raw.rstrip("*_")):
         doubts.append("may be cut")
+    if holds_placeholder(raw):
+        doubts.append("a letter stands for something")
     if _NUMBERED.search(words):
         doubts.append("holds a list")
-    if after and _EXCEPTS.match(after.lstrip("*_ ")):
+    if after and EXCEPTS.match(after.lstrip("*_ ")):
         doubts.append("an exception follows")
     if not (_GENERIC.match(subject) or subject.lower().startswith("the ") or _is_plural(subject)):
         doubts.append("what is the subject?")

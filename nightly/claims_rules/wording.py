@@ -22,33 +22,12 @@ _NUMBER_WORDS = {
     )
     if n > 1
 }
-#: Words that two wordings of one statement may differ in.
+#: Words that two wordings of one statement may differ in. Not "and" and "or", "to" and "by": they say something else.
 _SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "by",
-        "with",
-        "that",
-        "which",
-        "and",
-        "as",
-        "is",
-        "are",
-        "be",
-        "been",
-        "it",
-        "its",
-        "or",
-    ]
+    ["a", "an", "the", "of", "in", "on", "at", "that", "which", "as", "is", "are", "be", "been", "it", "its"]
 )
+#: Longer names are looked up by nobody, and an index takes no more than 2,704 bytes.
+MAX_KEY_CHARS = 300
 _SAME = {
     "shall": "must",
     "cannot": "not",
@@ -58,6 +37,14 @@ _SAME = {
     "isn": "not",
     "aren": "not",
 }
+
+#: "`R`", "``T``": names that a piece of code near by has made.
+_PLACEHOLDER = re.compile(r"(?<!`)(`{1,2})[A-Za-z_]\d?\1(?!`)")
+
+
+def holds_placeholder(quote: str) -> bool:
+    """Whether a quote speaks of something by a letter set as code, which is nothing outside of its passage."""
+    return _PLACEHOLDER.search(quote) is not None
 
 
 def plain(text: str) -> str:
@@ -104,7 +91,7 @@ def subject_keys(*names: str) -> list[str]:
     """How a claim is looked up by what it is about: keys of its names, and codes in all their spellings."""
     keys: dict[str, None] = {}
     for name in names:
-        if key := fold_term(name):
+        if (key := fold_term(name)) and len(key) <= MAX_KEY_CHARS:
             keys.setdefault(key)
         for code in (*label_lexemes(name), *entry_lexemes(name)):
             keys.setdefault(code)

@@ -8,7 +8,7 @@ from typing import Protocol
 from nightly.references.commentary import Commentary
 from nightly.references.manuscript import Manuscript
 from nightly.references.markup import spots
-from nightly.references.names import names_of
+from nightly.references.names import names_of, titles_of
 from nightly.references.outline import build
 from nightly.references.places import Outline, Place
 
@@ -54,12 +54,28 @@ class Book:
         return index
 
     @cached_property
+    def titles(self) -> frozenset[tuple[str, str]]:
+        """Words and numbers that its title gives the document: ("policy", "12") for "Policy 12 Boats"."""
+        return frozenset(titles_of(self.outline))
+
+    @cached_property
     def tails(self) -> dict[str, list[Place]]:
-        """Sections by the last part of their number: "4" for "§ 12.4"."""
-        tails: dict[str, list[Place]] = {}
+        """Sections by the last part of their number: "4" for "§ 12.4", and for "12.4" in a document numbered 12."""
+        tails = {tail: list(places) for tail, places in self.own_tails.items()}
         for (word, number), places in self.index.items():
             if word == "section" and "." in number:
                 tails.setdefault(number.rpartition(".")[2], []).extend(places)
+        return tails
+
+    @cached_property
+    def own_tails(self) -> dict[str, list[Place]]:
+        """The same of sections that are headed by the document's own number, without a word or sign before it."""
+        tails: dict[str, list[Place]] = {}
+        own = {number for _, number in self.titles}
+        for (word, number), places in self.index.items():
+            stem, _, tail = number.rpartition(".")
+            if not word and stem in own:
+                tails.setdefault(tail, []).extend(places)
         return tails
 
     @cached_property

@@ -18,7 +18,7 @@ from nightly.references.outside import document_named
 _MAX_NESTING = 4
 _CHAINED = {
     "appendix", "annex", "schedule", "supplement", "part", "chapter", "article", "section", "document", "title",
-    "subpart", "attachment", "exhibit", "paragraph",
+    "subpart", "attachment", "exhibit", "paragraph", "policy",
 }  # fmt: skip
 
 
@@ -60,7 +60,8 @@ def _chained(text: str, parsed: Parsed, nesting: int) -> Parsed:
     word = outer.steps[-1].word if outer.steps else outer.kind
     if outer.kind not in {"place", "document"} or word not in _CHAINED or nesting >= _MAX_NESTING:
         return parsed
-    gap = signs.CHAIN.match(text, parsed.end)
+    chain = signs.AFTER_DOCUMENT if outer.kind == "document" or word == "policy" else signs.CHAIN
+    gap = chain.match(text, parsed.end)
     found = signs.TRIGGER.match(text, gap.end()) if gap else None
     if (
         gap is None
@@ -83,7 +84,10 @@ def _chained(text: str, parsed: Parsed, nesting: int) -> Parsed:
     return Parsed((*parsed.found[:-1], *joined), inner.end)
 
 
-_ORDER = ("document", "title", "part", "subpart", "chapter", "appendix", "section", "article", "paragraph", "point")
+_ORDER = (
+    *("document", "policy", "title", "part", "subpart", "chapter", "appendix", "section", "article", "paragraph"),
+    "point",
+)
 
 
 def _narrower(outer: Reference, inner: Reference) -> bool:
@@ -129,9 +133,8 @@ def _suffixed(text: str, parsed: Parsed, trigger: re.Match[str], nesting: int) -
         return None if needs else parsed
     if found := signs.THAT.match(text, at):
         own = _own(found["word"].lower())
-        within = "that" if own and own not in {"document"} else ""
-        outside = "" if within else f"that {found['word']}"
-        return _all(parsed, found.end(), within=within, outside=outside) if own else parsed
+        within = "that document" if own in {"document", "policy"} else "that"
+        return _all(parsed, found.end(), within=within) if own else parsed
     outer = _nested(text, at, nesting)
     if outer is not None and _holds(outer.found[0], word, preposition):
         return _inside(parsed, outer)

@@ -9,6 +9,8 @@ from nightly.references.model import Parsed, Reference, Step
 from nightly.references.numbering import WORDS, normal, tokens
 from nightly.references.ranges import MAX_MEMBERS
 
+_ABBREVIATED = frozenset({"sec", "secs", "sect", "art", "arts", "para", "paras", "fig", "figs", "app"})
+
 
 def head(text: str, found: re.Match[str]) -> Parsed | None:
     start, at = found.start(), found.end()
@@ -23,6 +25,8 @@ def head(text: str, found: re.Match[str]) -> Parsed | None:
         return _series(text, found)
     if found["book"]:
         return _book(text, found)
+    if found["word"] and text[found.end("word")] == "." and found["word"].lower() not in _ABBREVIATED:
+        return None  # the end of a sentence: "under this policy. A member ..."
     word = "section" if found["sign"] else WORDS[found["word"].lower()]
     if word == "comment":
         return _comments(text, start, at)

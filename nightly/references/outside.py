@@ -16,7 +16,7 @@ def document_named(text: str, at: int) -> str | None:
     found = signs.NAME.match(text, at)
     if found is None:
         return None
-    name = signs.TAIL.sub("", found["name"]).rstrip(".,'’")
+    name = signs.TAIL.sub("", signs.NEXT_NAME.split(found["name"], maxsplit=1)[0]).rstrip(".,'’")
     words = name.split()
     if not words or words[0] in _NO_DOCUMENTS or len(name) < 3:
         return None

@@ -3,7 +3,7 @@
 from nightly.references.books import Book, Library
 from nightly.references.markup import Pointer, fold_name, plain_slug
 from nightly.references.names import file_keys, outside_keys, ref_key
-from nightly.references.resolve import Found, Missing, Target
+from nightly.references.resolve import Found, Missing, Target, whole
 
 
 def pointer_label(pointer: Pointer) -> str:
@@ -50,12 +50,6 @@ def _spot(name: str, book: Book) -> tuple[int, int] | None:
         if key and key in spots:
             return spots[key]
     return None
-
-
-def whole(book: Book) -> Target:
-    """A document as a whole: it begins with its first heading."""
-    headings = book.manuscript.headings
-    return Target(book.source, 0, max(headings[0].end if headings else 0, 1))
 
 
 def _to_name(name: str, book: Book, library: Library, wants: set[str], *, sure: bool) -> Found:

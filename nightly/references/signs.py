@@ -33,7 +33,7 @@ TRIGGER = re.compile(
     rf"|(?<![\w`:/])(?P<series>{_SERIES_TEXT})s?(?:{B}|-)#?(?=\d)"
     rf"|(?<![\w-])(?P<nth>first|second|third|fourth|fifth|last){B1}(?:sub)?paragraph\b"
     rf"|(?<![\w-])(?:(?:sample|model){B1})?(?P<word>{_WORDS_TEXT})\b\.?(?P<gap>{B1})(?-i:(?=[(\dA-Z-]))"
-    rf"|(?<![\w-])(?P<law>(?-i:(?:[A-Z][a-z]+{B1}){{0,2}}(?:Regulation|Directive|Decision){B1}(?:\((?:EU|EC|EEC|Euratom)(?:,{B}Euratom)?\){B1})?(?:No{B1})?\d{{2,4}}/\d{{1,4}}(?:/[A-Z]{{2,7}})?|Regulation{B1}[A-Z]{{1,2}}(?![\w'’])))"
+    rf"|(?<![\w-])(?P<law>(?-i:(?:[A-Z][a-z]+{B1}){{0,2}}(?:Regulation|Directive|Decision){B1}(?:\((?:EU|EC|EEC|Euratom)(?:,{B}Euratom)?\){B1})?(?:No{B1})?\d{{2,4}}/\d{{1,4}}(?:/[A-Z]{{2,7}})?|(?:Regulation|Procedure|Circular|Bulletin){B1}[A-Z]{{1,5}}-?\d{{1,5}}(?:-\d{{1,5}})?(?![\w/])|Regulation{B1}[A-Z]{{1,2}}(?![\w'’-])))"
     rf"|(?<![\w-])(?P<near>[Tt]able|[Ff]igure){B1}(?P<side>above|below)\b",
     re.IGNORECASE,
 )
@@ -46,6 +46,8 @@ COMMENT = re.compile(
 SEPARATOR = re.compile(rf"{B},?{B}(?P<word>and/or|and|or|&|through|thru|to|[–-])?{B}(?P<again>§{{1,2}}{B})?")
 RANGE_WORDS = frozenset({"through", "thru", "to", "-", "–"})
 CHAIN = re.compile(rf"{B}[,:]{B}|{B1}(?=[Pp]oints?\b|\()|{B}[,]?{B1}(?=§)")
+#: "Policy 12 section 6": behind the name of a document the place needs no comma.
+AFTER_DOCUMENT = re.compile(rf"{B}[,:]{B}|{B1}(?=[Pp]oints?\b|[Ss]ections?\b|[Aa]rticles?\b|[Aa]ppendix\b|\(|§)")
 OF = re.compile(rf"{B},?{B}(?P<word>of|to|in|under|from|within){B1}(?P<the>the{B1}(?:present{B1})?)?")
 THEREOF = re.compile(rf"{B}(?P<word>thereof|hereof)\b")
 OWN = re.compile(rf"(?:this|these|present){B1}(?P<word>[A-Za-z]+)")
@@ -55,8 +57,13 @@ _LETTERS = r"[\w&'’/-]*(?:\.[\w&'’/-]+)*"
 NAME = re.compile(
     rf"(?P<name>[A-Z]{_LETTERS}(?:{B1}(?:[A-Z0-9]{_LETTERS}|\((?:EU|EC|EEC|[A-Z]{{2,8}})\)|of|and|the|for|on|in|to|No)(?![\w])){{0,11}})"
 )
-SMALL_NAME = re.compile(r"(?:act|statute|code|treaty|charter|directive|law|constitution)\b")
+SMALL_NAME = re.compile(
+    r"(?:act|statute|code|treaty|charter|directive|law|constitution)\b"
+    rf"|(?:[a-z-]{{3,20}}{B1}){{0,2}}(?:rulebook|handbook|manual|glossary)\b|(?:[a-z-]{{3,20}}{B1}){{1,2}}schedule\b"
+)
 ACRONYM = re.compile(rf"{B1}(?P<name>[A-Z]{{3,6}}|[A-Z][A-Za-z]+{B1}(?:Act|Code|Treaty|Law|Charter))\b")
+#: "of the Boat Rules and in the Raft Rules": two names.
+NEXT_NAME = re.compile(rf"{B1}(?:and|or){B1}(?:in|of|on|to|for)\b")
 TAIL = re.compile(rf"(?:{B1}(?:of|and|the|for|on|in|to|No))+\Z")
 _OWN_WORDS = """
     part regulation document agreement contract policy pep rfc act directive law standard specification guide

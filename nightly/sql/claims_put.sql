@@ -1,6 +1,7 @@
 -- Claims with the evidence for them: a new one is proposed, one that is known gets one more place that says it.
 -- in: config, avg_length, extractor, who, why, rows (jsonb array of objects)
 -- out: ids and fingerprints of all these claims. A row whose quote does not stand in its passage, word by word, is passed over.
+-- The passages stay until the transaction ends: whoever takes them away waits, and finds the evidence.
 -- uses: claims_fingerprint_key, chunks_pkey
 WITH incoming AS MATERIALIZED (
     SELECT r.*, decode(r.print, 'hex') AS fingerprint, k.passage_hash, k.source,
@@ -10,6 +11,7 @@ WITH incoming AS MATERIALIZED (
              quote_start integer, quote_end integer, confidence real, vouched boolean, words text, extras text)
     JOIN chunks k ON k.id = r.chunk AND NOT k.retired
                  AND substr(k.text, r.quote_start + 1, r.quote_end - r.quote_start) = r.quote
+    FOR KEY SHARE OF k
 ),
 made AS (
     INSERT INTO claims (kind, subject, subject_keys, statement, fingerprint, status, chunk, quote, quote_start, quote_end,

@@ -101,7 +101,7 @@ def gdpr(database: Database, folder: Path, *, read: bool) -> None:
     text = texts["gdpr.txt"]
     start = text.index("Article 4 - Definitions")
     end = text.index("Article 5 - ", start)
-    numbered = re.findall(r"^\(\d+\)\. '([^']+)'", text[start:end], re.MULTILINE)
+    numbered = re.findall(r"(?<!\S)\(\d+\)\. '([^']+)'", text[start:end])
     keys = {fold_term(f.term) for f in finds if start <= f.at < end and f.form == "means"}
     missed = [term for term in numbered if fold_term(term) not in keys]
     print(f"GDPR: {report.terms} definitions in {report.seconds:.2f} s")

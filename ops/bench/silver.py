@@ -14,6 +14,15 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def bears(name: str, label: str) -> bool:
+    """Whether a paragraph ("1003-4-a-Interp-2") bears the name that a label gives it ("Comment 4(a), Entry (2)")."""
+    said = label.replace("Entry", "Interp")
+    for word in ("Comment", "Paragraph", "Appendix", "Part", "Point"):
+        said = said.replace(word, "")
+    words = re.findall(r"[0-9A-Za-z]+", said)
+    return bool(words) and name.split("-")[-len(words) :] == words
+
+
 class Paragraphs:
     """The paragraphs of a part: their names, words, and where they stand in the part's document."""
 

@@ -123,7 +123,7 @@ def _as_if_made_with(database: Database, embedder: HashEmbedder) -> dict[str, st
     with database.owner() as connection:
         return {
             chunk_id: connection.execute(
-                "SELECT %s::halfvec::text", ("[" + ",".join(f"{x:.6g}" for x in vector.tolist()) + "]",)
+                "SELECT %s::halfvec::text", ("[" + ",".join(map(str, vector.tolist())) + "]",)
             ).fetchone()[0]  # type: ignore[index]
             for chunk_id, vector in found.items()
         }
@@ -255,7 +255,8 @@ def test_the_doctor_names_an_unfinished_re_embedding_and_its_cure(
     with database.owner(collection.schema_name) as connection:
         found = [c for c in doctor.check_collection(connection, collection) if c.status != "ok"]
     assert [(c.name, c.status) for c in found] == [("DOCS re-embedding", "warn")]
-    assert "--abort" in found[0].cure
+    assert "--abort" in found[0].found
+    assert found[0].cure == "kb reembed DOCS"
 
 
 def test_what_was_filled_for_another_model_is_not_mixed_in(database: Database, sync: Sync, new: HashEmbedder) -> None:

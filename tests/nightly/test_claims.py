@@ -1,5 +1,6 @@
 """The life of claims in a collection: read, verified, lost with their words, found again."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,8 @@ import pytest
 from agent_server.catalog import Collection
 from agent_server.db import Database, execute
 from agent_server.ingest import index, store
-from agent_server.settings import Settings
 from nightly import claims
-from nightly.claims_review import Filter, decide, select, show
+from nightly.claims_review import Filter, decide, import_lines, select, show
 from tests.corpus import File, fill, put
 
 FEE = "A visitor must pay the berth fee within 3 days after arrival."
@@ -176,6 +176,19 @@ def test_a_passage_that_comes_to_stand_in_another_source_takes_a_persons_claim_a
     assert [(r["status"], r["source"]) for r in rows] == [("verified", "b.md")]
 
 
+def test_two_places_of_a_persons_claim_that_become_one_are_followed_as_one(database: Database) -> None:
+    text = "It has nothing to do with the buoy."
+    collection = fill(database, "HARBOUR", [File("a.md", (text, f"Other words. {text}"), heading="Moorings")])
+    line = {"statement": "The fee is not for the buoy.", "subject": "fee", "quote": text, "source": "a.md"}
+    with database.owner(collection.schema_name) as connection:
+        lines = [json.dumps({**line, "status": "verified", "chunk_id": f"a.md::{n}"}) for n in (0, 1)]
+        assert import_lines(connection, collection, lines, "Ann", "").stored == 2
+    put(database, collection, File("a.md", (f"New. {text}",), heading="Moorings"))
+    claims.refresh(database, collection)
+    claim = _about(database, collection, "buoy")
+    assert (claim["status"], claim["verified_by"], claim["chunk_id"]) == ("verified", "Ann", "a.md::0")
+
+
 def test_contradictions_between_tiers_are_flagged_and_both_claims_stay(database: Database) -> None:
     guide = File("guide.md", ("The berth fee is $25 for one night.",), authority=0.4, heading="Berth fee")
     rules = File("rules.md", ("The berth fee is $20 for one night.",), authority=1.0, heading="Berth fee")
@@ -211,6 +224,15 @@ def test_the_words_that_two_passages_share_are_read_once(database: Database) -> 
         )
     claims.refresh(database, collection)
     assert [r["places"] for r in _rows(database, collection)] == [1]
+
+
+def test_the_overlap_of_two_passages_is_read_once(database: Database) -> None:
+    collection = fill(database, "HARBOUR", [replace(RULES, passages=(f"(c) {DOGS}", f"(c) {DOGS}\n\n{STAY}"))])
+    with database.owner(collection.schema_name) as connection:
+        connection.execute("UPDATE chunks SET char_start = 0, char_end = char_end - 10000 WHERE chunk_index = 1")
+    claims.refresh(database, collection)
+    rows = _rows(database, collection)
+    assert {r["statement"]: r["places"] for r in rows} == {f"Moorings: {DOGS}": 1, f"Moorings: {STAY}": 1}
 
 
 def test_document_frequencies_count_verified_claims_whatever_turns_them(
@@ -250,18 +272,6 @@ def test_other_rules_take_back_what_they_do_not_read_any_more(
         connection.execute("UPDATE claim_sources SET version = 'older rules'")
     claims.refresh(database, harbour)
     assert sorted(r["status"] for r in _rows(database, harbour, text="Dogs")) == ["stale", "verified"]
-
-
-def test_the_nightly_step_reads_every_collection_and_asks_no_model_unless_told(
-    database: Database, settings: Settings
-) -> None:
-    for name in ("ONE", "TWO"):
-        fill(database, name, [RULES])
-    reports = claims.job(database, settings)
-    assert [(r.collection, r.sources, r.by_status, r.model) for r in reports] == [
-        ("ONE", 1, {"verified": 3}, None),
-        ("TWO", 1, {"verified": 3}, None),
-    ]
 
 
 def test_after_an_ingestion_claims_are_read(database: Database) -> None:

@@ -52,6 +52,12 @@ TABLE = [
     ("§ 31.9(c) of Regulation Q", ["Regulation Q § 31.9(c)"]),
     ("Article 6 of Directive 95/46/EC", ["Directive 95/46/EC Article 6"]),
     ("Article 263 TFEU", ["TFEU Article 263"]),
+    ("Policy 4410 section 2", ["Policy 4410, § 2"]),
+    ("section 4(c) of Regulation HB-220", ["Regulation HB-220 § 4(c)"]),
+    ("section 5 of that regulation", ["§ 5 of that document"]),
+    ("section 8.1 of the rulebook", ["rulebook § 8.1"]),
+    ("part 6 of the fee schedule", ["fee schedule Part 6"]),
+    ("section 5.8 of the Boat Rules and in the Raft Rules", ["Boat Rules § 5.8"]),
     ("the table above", ["Table above"]),
     ("Table 3", ["Table 3"]),
     # what only looks like one
@@ -63,6 +69,7 @@ TABLE = [
     ("paragraph 1 costs $2,000 or 3.5%", ["Paragraph 1"]),
     ("section 12%", []),
     ("subject to regulation is good", []),
+    ("under this policy. A boat is", []),
 ]  # fmt: skip
 
 

@@ -193,6 +193,73 @@ def test_a_document_is_found_by_title_alias_series_and_number() -> None:
     ]
 
 
+BOATS = book(
+    """# Policy 4410 Boats
+
+## 4410.1 Definitions
+
+**Boat** means anything that floats. See section 2 of this policy and Appendix A.
+
+## 4410.2 Mooring
+
+(a) Boats moor at the quay.
+
+(b) Rafts moor nowhere.
+
+## Appendix A. Quays
+
+The long quay.
+""",
+    "4410-boats.md",
+)
+TIMES = book("# Harbor District Regulation HB-220: Times\n\n## 1. Days\n\nDays.\n\n## 2. Hours\n\nHours.\n", "times.md")
+FEES = book("# Fee Schedule 2031-32\n\n## Part 6. Rafts\n\nRafts are free.\n", "fees.md")
+
+
+@pytest.mark.parametrize(
+    ("said", "there"),
+    [
+        ("section 2 of Policy 4410", "## 4410.2 Mooring"),
+        ("section 2(b) of Policy 4410", "(b) Rafts moor"),
+        ("Policy 4410 section 2", "## 4410.2 Mooring"),
+        ("Appendix A of Policy 4410", "## Appendix A. Quays"),
+        ("section 2 of Regulation HB-220", "## 2. Hours"),
+        ("part 6 of the fee schedule", "## Part 6. Rafts"),
+    ],
+)
+def test_parts_of_a_numbered_document_are_found_by_its_number_or_its_name(said: str, there: str) -> None:
+    own = book(f"# Guide\n\nRead {said}.\n", "guide.md")
+    found = edges_of(own, Shelf(own, BOATS, TIMES, FEES))
+    assert [d.reason for d in found.dangling] == []
+    (link,) = found.links
+    texts = [p.text for b in (BOATS, TIMES, FEES) for p in b.manuscript.passages if p.id == link.target.passage]
+    assert any(text[link.target.start :].startswith(there) for text in texts)
+
+
+def test_a_document_numbered_by_its_title_finds_its_own_sections() -> None:
+    found = led(BOATS.manuscript.text, "4410-boats.md")
+    assert found["section 2"].startswith("## 4410.2 Mooring")
+    assert found["Appendix A"].startswith("## Appendix A")
+
+
+def test_that_regulation_is_the_other_document_that_was_named_before() -> None:
+    own = book(
+        "# Guide\n\nTimes: section 1 of Regulation HB-220. Section 2 of that regulation has hours.\n", "guide.md"
+    )
+    assert [(x.anchor, x.label) for x in edges_of(own, Shelf(own, TIMES)).links] == [
+        ("section 1 of Regulation HB-220", "Regulation HB-220 § 1"),
+        ("Section 2", "§ 2"),
+    ]
+    lonely = edges("# Guide\n\nSection 2 of that regulation has hours.\n")
+    assert [d.reason for d in lonely.dangling] == ["nothing was named before"]
+
+
+def test_a_section_that_several_numbered_documents_have_is_not_guessed() -> None:
+    own = book("# Guide\n\nSee section 2.\n", "guide.md")
+    cars = book("# Policy 4420 Cars\n\n## 4420.1 Scope\n\nCars.\n\n## 4420.2 Parking\n\nNone.\n", "cars.md")
+    assert edges_of(own, Shelf(own, BOATS, cars)).links == []
+
+
 def test_a_name_that_two_documents_have_leads_nowhere() -> None:
     found = edges("# Notes\n\nSee section 4.2 of the Late Fee Policy.", "n.md", book(LATE, "a.md"), book(LATE, "b.md"))
     assert [d.reason for d in found.dangling] == ["2 documents are called Late Fee Policy"]

@@ -8,7 +8,7 @@ from agent_server.terms import fold_term
 
 LINK = """
 INSERT INTO links (from_chunk, to_chunk, relation, anchor, from_start, from_end, to_start, to_end, target_label)
-SELECT f.id, t.id, %(relation)s, %(anchor)s, %(at)s, %(at)s + 1, 0, 1, %(label)s
+SELECT f.id, t.id, %(relation)s, %(anchor)s, %(at)s, %(end)s, 0, 1, %(label)s
 FROM chunks f, chunks t WHERE f.chunk_id = %(source)s AND t.chunk_id = %(target)s
 """
 TERM = """
@@ -17,11 +17,15 @@ SELECT %(term)s, %(folded)s, id, %(form)s, 'document', 0, length(text) FROM chun
 """
 
 
-def cite(database: Database, collection: Collection, *pairs: tuple[str, str]) -> None:
-    """Citations from the first passage of each pair to the second, by chunk_id; the words are "see …"."""
+def cite(
+    database: Database, collection: Collection, *pairs: tuple[str, str], at: tuple[int, int] | None = None
+) -> None:
+    """Citations from the first passage of each pair to the second, by chunk_id; the words are "see …" and stand in its
+    first sentence, or `at` these characters."""
     with database.owner(collection.schema_name) as connection:
-        for at, (source, target) in enumerate(pairs):
-            values = {"source": source, "target": target, "relation": "cites", "at": at}
+        for n, (source, target) in enumerate(pairs):
+            start, end = at or (n, n + 1)
+            values = {"source": source, "target": target, "relation": "cites", "at": start, "end": end}
             done = connection.execute(LINK, {**values, "anchor": f"see {target}", "label": target})
             assert done.rowcount == 1, (source, target)
 
@@ -29,7 +33,7 @@ def cite(database: Database, collection: Collection, *pairs: tuple[str, str]) ->
 def use(database: Database, collection: Collection, source: str, target: str, term: str) -> None:
     """The passage `source` uses `term` as `target` defines it."""
     with database.owner(collection.schema_name) as connection:
-        values = {"source": source, "target": target, "relation": "defines", "anchor": term, "at": 0}
+        values = {"source": source, "target": target, "relation": "defines", "anchor": term, "at": 0, "end": 1}
         assert connection.execute(LINK, {**values, "label": fold_term(term)}).rowcount == 1
 
 

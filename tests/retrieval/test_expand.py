@@ -15,7 +15,7 @@ from agent_server.errors import InvalidArgument
 from agent_server.models import Edge, Passage, SearchResult
 from agent_server.retrieval import candidates, expand
 from agent_server.retrieval.candidates import SearchOptions
-from agent_server.retrieval.expand import Reached, merge
+from agent_server.retrieval.expand import Reached, merge, worth_adding
 from agent_server.retrieval.filters import Filters
 from agent_server.retrieval.intent import read_intent
 from agent_server.retrieval.search import search
@@ -146,6 +146,24 @@ def test_a_cited_passage_comes_right_after_the_hit_that_cites_it(database: Datab
     assert hits(on) == ids(off)
 
 
+def test_a_citation_in_a_sentence_about_something_else_is_followed_for_the_first_hit_alone(database: Database) -> None:
+    texts = ["Night fees of visiting boats.", "Visiting boats pay night fees. Dogs are walked as section nine says."]
+    files = [File("a.txt", texts), File("b.txt", ["Section nine. Dogs and leads.", "Section ten. Eleven crowns."])]
+    collection = fill(database, "HARBOR", files)
+    question = "night fees of visiting boats"
+    dogs = texts[1].index("section nine"), texts[1].index(" says")
+    cite(database, collection, ("a.txt::1", "b.txt::0"), at=dogs)
+    assert ids(ask(database, question, replace(ON, top_k=2))) == ["a.txt::0", "a.txt::1"]
+    cite(database, collection, ("a.txt::0", "b.txt::1"))
+    assert ids(ask(database, question, replace(ON, top_k=2))) == ["a.txt::0", "b.txt::1", "a.txt::1"]
+
+
+def test_no_citation_stands_beside_a_definition_that_is_asked_for(database: Database, harbor: Collection) -> None:
+    cite(database, harbor, ("guide.txt::0", "rules.txt::3"))
+    assert "cites" in {p.via for p in ask(database, "guest berth behind the breakwater, visiting boats find").passages}
+    assert {p.via for p in ask(database, "what is a guest berth?").passages} <= {"search", "defines"}
+
+
 def test_the_result_says_in_its_json_what_led_to_a_passage(database: Database, harbor: Collection) -> None:
     result = ask(database, "What does a visiting boat pay for the night?", replace(ON, top_k=2)).to_json()
     added = next(p for p in json.loads(json.dumps(result))["passages"] if p["via"] == "cites")
@@ -226,7 +244,7 @@ def test_each_relation_can_be_switched_for_a_search_and_for_a_collection(
     asked_for = replace(ON, top_k=2)
     unset = replace(asked_for, expand=None)
     assert relation in edges(asked_for)
-    assert (relation in edges(unset)) == (relation == "defines")  # citations are off until turned on
+    assert relation in edges(unset)
     with database.owner() as connection:
         connection.execute(f"UPDATE kb.collections SET expand_{relation} = true")
     assert relation in edges(unset)
@@ -286,13 +304,21 @@ def group(n: int) -> Group:
     return Group(Candidate(n, f"h::{n}", 1 / n, n, None, n, None, 0.0, "", "", {}))
 
 
-def reached(n: int, place: int | None, *, relation: str = "cites", nearness: float = 0.5) -> Reached:
+def reached(n: int, place: int | None, *, relation: str = "cites", nearness: float = 0.5, said: float = 0) -> Reached:
     edge = Edge("question" if place is None else f"h::{place}", relation, "x")  # type: ignore[arg-type]
-    return Reached(n, f"e::{n}", edge, place, 0 if place is None else 1, "means", str(n).encode(), nearness)
+    return Reached(n, f"e::{n}", edge, place, 0 if place is None else 1, "means", str(n).encode(), nearness, said)
 
 
 def order(placed: list[expand.Placed]) -> list[int]:
     return [p.id for p in placed]
+
+
+def test_of_what_no_sentence_about_the_question_cites_one_passage_of_the_first_hit_is_worth_adding() -> None:
+    found = [reached(20, 1, nearness=0.9), reached(21, 1, nearness=1.0), reached(22, 2), reached(23, 2, said=0.2)]
+    assert [(one.id, one.place) for one in worth_adding(found, 10)] == [(23, 2), (21, expand.UNSAID_AFTER)]
+    assert [(one.id, one.place) for one in worth_adding(found[:2], 2)] == [(21, 2)]
+    asked = reached(10, None, relation="defines")
+    assert worth_adding([*found, asked], 10) == [asked]
 
 
 def test_merging_puts_definitions_first_and_citations_behind_their_hits() -> None:

@@ -1,21 +1,31 @@
 """Recall: verified claims by words and names alone, with their passages."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from psycopg import sql as psycopg_sql
 
-from agent_server.catalog import Collection
-from agent_server.db import Database
+from agent_server import sql
+from agent_server.catalog import Collection, create_collection
+from agent_server.db import Conn, Database, fetch_all
 from agent_server.errors import InvalidArgument
-from agent_server.retrieval.recall import RecallResult, recall_claims
+from agent_server.ingest.pipeline import ingest
+from agent_server.ingest.steps import IngestOptions
+from agent_server.retrieval import recall
+from agent_server.retrieval.recall import recall_claims
+from agent_server.retrieval.recalled import RecallResult
 from agent_server.settings import Settings
 from nightly import claims
 from nightly.claims_review import Filter, decide
 from tests.corpus import File, fill, put
 from tests.doors.conftest import environment
+from tests.hash_embedder import HashEmbedder
 from tests.ollama_double import OllamaDouble
 
 GLOSSARY = File(
@@ -62,7 +72,10 @@ def _recall(database: Database, collection: Collection, query: str, limit: int =
 def test_a_question_for_a_term_gets_its_definition_with_the_passage_of_highest_authority_first(
     database: Database, harbour: Collection
 ) -> None:
-    asked = ("What is a slipway?", "what does slipway mean", "define slipways", "Slipway", "SLIPWAY, definition")
+    asked = (
+        *("What is a slipway?", "what does slipway mean", "define slipways", "Slipway", "SLIPWAY, definition"),
+        *("What does the term slipway mean?", "the term slipway", "What are the meanings of the word 'slipway'?"),
+    )
     for result in (_recall(database, harbour, query) for query in asked):
         first = result.claims[0]
         assert first.statement == "Slipway means a ramp on which boats are launched."
@@ -145,6 +158,8 @@ UNDEFINED = (
     "What is a visitor?",
     "What does guest quay mean?",
     "What is the cost of a kayak?",
+    "What does the term visitor mean?",
+    "What is the fee for the word?",
 )
 
 
@@ -159,6 +174,8 @@ def test_a_term_that_is_not_defined_gets_nothing_and_is_told_why(database: Datab
 
 def test_a_question_that_no_claim_is_about_gets_nothing(database: Database, harbour: Collection) -> None:
     assert _recall(database, harbour, "How do I teach my parrot to whistle in the evening?").claims == ()
+    # One known word and one that no claim holds: half of the question at most.
+    assert _recall(database, harbour, "is a parrot launched").claims == ()
 
 
 def test_a_collection_without_claims_or_without_verified_ones_says_so(database: Database) -> None:
@@ -217,21 +234,64 @@ def test_a_readers_role_may_read_claims_and_change_none(database: Database, harb
         connection.rollback()
 
 
+# -- plan -------------------------------------------------------------------------------------------------------
+
+
+#: More claims about other things: an index over a handful of rows is never worth its while.
+MANY = """INSERT INTO claims (kind, subject, subject_keys, statement, fingerprint, status, chunk, quote, quote_start,
+                              quote_end, passage_hash, extractor, confidence, verified_at, verified_by, tsv, bm25)
+          SELECT 'limit', 'buoy ' || n, ARRAY['buoy ' || n], 'Buoys.', sha256(n::text::bytea), 'verified', min, 'x', 0,
+                 1, '', 'made', 1, now(), 'Ann', to_tsvector('english', 'buoy' || n % 50 || ' lie' || n), '{}/1000000000'
+          FROM generate_series(1, 3000) AS n, (SELECT min(id) FROM chunks) AS first"""
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("What is a slipway?", "claims_subjects"),
+        ("QX-4021", "claims_subjects"),
+        ("Within how many days must a visitor pay the berth fee?", "claims_tsv"),
+    ],
+)
+def test_claims_are_found_through_their_indexes_and_never_read_from_end_to_end(
+    database: Database, harbour: Collection, monkeypatch: pytest.MonkeyPatch, query: str, index: str
+) -> None:
+    with database.owner(harbour.schema_name) as connection:
+        connection.execute(MANY)
+        connection.execute("ANALYZE claims, claim_lexemes")
+    plans: dict[str, str] = {}
+
+    def explained(connection: Conn, name: str, values: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        statement = psycopg_sql.SQL("EXPLAIN ") + sql.load(name, given=values or ()).query()
+        plans[name] = "\n".join(row[0] for row in connection.execute(statement, values or {}).fetchall())
+        return fetch_all(connection, name, values)
+
+    monkeypatch.setattr(recall, "fetch_all", explained)
+    assert _recall(database, harbour, query).claims
+    assert f"Bitmap Index Scan on {index}" in plans["recall"]
+    for name in ("recall", "recall_passages", "claim_terms"):
+        assert "Seq Scan" not in plans[name], plans[name]
+    assert "Index Scan using chunks_pkey" in plans["recall_passages"]
+
+
 # -- no model ---------------------------------------------------------------------------------------------------
 
 _PROGRAM = """
 import sys
 from agent_server.doors.cli.main import main
-code = main(["recall", "what is a slipway", "--json"])
+code = main(["recall", QUERY, "--json"])
 runtimes = ("onnxruntime", "tokenizers", "agent_server.embedding.local", "agent_server.embedding.ollama")
 print(code, [m for m in runtimes if m in sys.modules], file=sys.stderr)
 """
 
 
-def _in_a_process(settings: Settings, **more: str) -> subprocess.CompletedProcess[str]:
+def _in_a_process(
+    settings: Settings, query: str = "what is a slipway", **more: str
+) -> subprocess.CompletedProcess[str]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("KB_", "OLLAMA_"))}
     environ |= environment(settings) | more
-    return subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True, env=environ)
+    program = _PROGRAM.replace("QUERY", repr(query))
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ)
 
 
 def test_no_runtime_of_a_model_is_imported(harbour: Collection, settings: Settings) -> None:
@@ -249,4 +309,24 @@ def double() -> Iterator[OllamaDouble]:
 def test_ollama_sees_no_request(harbour: Collection, settings: Settings, double: OllamaDouble) -> None:
     done = _in_a_process(settings, KB_EMBEDDER="ollama", KB_OLLAMA_URL=double.url)
     assert "Slipway means a ramp" in done.stdout
+    assert double.state.requests == []
+
+
+RULEBOOK = Path(__file__).parents[2] / "knowledge-bank" / "documents" / "FINANCE" / "rules" / "lending-rulebook.md"
+
+
+def test_terms_of_the_lending_rulebook_are_recalled_from_it_and_ollama_sees_no_request(
+    database: Database, settings: Settings, double: OllamaDouble, hash_embedder: HashEmbedder
+) -> None:
+    collection = create_collection(database, "FINANCE", hash_embedder.identity())
+    ingest(database, "FINANCE", [RULEBOOK], hash_embedder, IngestOptions(isolate=False))
+    claims.refresh(database, collection)
+    for term in ("qualifying income", "adverse action", "counteroffer", "cure period", "insider"):
+        first = _recall(database, collection, f"what is {term}").claims[0]
+        assert first.quote.startswith(f"**{term.capitalize()}** means")
+        assert first.quote in first.text
+        assert first.heading[-1] == "§ 1.4 Definitions"
+    done = _in_a_process(settings, "what is qualifying income", KB_EMBEDDER="ollama", KB_OLLAMA_URL=double.url)
+    assert json.loads(done.stdout)["claims"][0]["statement"].startswith("Qualifying income means the monthly gross")
+    assert done.stderr.strip() == "0 []"
     assert double.state.requests == []

@@ -32,6 +32,7 @@ _COLLECTION = Collection(
     refusal_threshold=None,
     expand_cites=True,
     expand_defines=True,
+    ef_search=None,
     has_hnsw=False,
 )
 _SEEN = [_COLLECTION, replace(_COLLECTION, name="K12")]

@@ -79,10 +79,16 @@ def show(name: Name, as_json: Json = False) -> None:
     """One collection: its model, how it is cut and ranked, what it holds."""
     with context.opened() as (_, database):
         found = context.collection_called(database, name)
-        row = {**found.to_json(), **_counts(database, found)}
+        with database.owner() as connection:
+            tuning = catalog.tuning_of(connection, found.name)
+        row = {**found.to_json(), **_counts(database, found), "tuning": tuning}
     if as_json:
         output.emit(row)
         return
+    if tuning is not None:
+        from agent_server.evaluation.tune import summary  # noqa: PLC0415  loads the whole read path
+
+        row["tuning"] = summary(tuning, found.model_digest)
     width = max(map(len, row))
     for key, value in row.items():
         output.write(f"{key.ljust(width)}  {output.clean(str('' if value is None else value))}".rstrip())

@@ -14,7 +14,7 @@ from agent_server.db import Database
 from agent_server.doors.cli import context, output, progress
 from agent_server.doors.cli.output import Json
 from agent_server.errors import BadQuestions
-from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.candidates import SearchOptions, reranker_of
 from agent_server.retrieval.search import MAX_TOP_K
 from agent_server.settings import Settings
 
@@ -86,18 +86,22 @@ def evaluate(
         raise typer.BadParameter("--ablate measures all arms; leave --arms out", param_hint="--ablate")
     if gold is not None and (len(names) != 1 or folders):
         raise typer.BadParameter("--gold needs exactly one collection to ask", param_hint="--gold")
-    chosen = known.chosen(list(known.ARMS) if ablate else arms.split(","))
     earlier = results.read(compare) if compare is not None else []
     done: list[dict[str, Any]] = []
     with ExitStack() as stack:
         settings, database = stack.enter_context(context.opened())
+        every = [arm for arm in known.ARMS if arm != known.RERANKED or settings.rerank_url is not None]
+        chosen = known.chosen(every if ablate else arms.split(","))
         golds = _gold_files(database, settings, names, gold) if names or not folders else []
         embedder = stack.enter_context(context.opened_embedder(settings))
         watch = stack.enter_context(progress.bar())
         command = _command(names, gold, folders, split, config, arms, ablate, top_k, limit)
         given = runs.Given(date.today().isoformat(), command, watch=watch)
         base = SearchOptions(
-            top_k=top_k, statement_timeout_s=settings.statement_timeout_s, max_query_chars=settings.max_query_chars
+            top_k=top_k,
+            statement_timeout_s=settings.statement_timeout_s,
+            max_query_chars=settings.max_query_chars,
+            reranker=reranker_of(settings),
         )
         options = IngestOptions(bank=settings.bank, batch_size=settings.embed_batch_size)
         for found, path in golds:

@@ -10,7 +10,7 @@ from agent_server.doors.cli import context, filtering, output
 from agent_server.doors.cli.collection import Name
 from agent_server.doors.cli.output import Json
 from agent_server.doors.cli.search import Fusion, Ranker
-from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.candidates import SearchOptions, reranker_of
 from agent_server.retrieval.expand import RELATIONS
 from agent_server.retrieval.explain import explain as run_explain
 from agent_server.retrieval.explanation import Explained, Explanation
@@ -41,6 +41,9 @@ def explain(
         bool | None, typer.Option("--expand/--no-expand", help="With what edges add; unset: the collection's.")
     ] = None,
     hops: Annotated[int, typer.Option(min=1, max=2, help="2: also what a cited passage cites.")] = 1,
+    no_rerank: Annotated[
+        bool, typer.Option("--no-rerank", help="Without the reranker that KB_RERANK_URL names.")
+    ] = False,
     source: filtering.Source = None,
     heading: filtering.Heading = "",
     min_authority: filtering.MinAuthority = None,
@@ -66,6 +69,8 @@ def explain(
             filters=asked,
             expand=None if expand is None else RELATIONS if expand else (),
             hops=hops,
+            rerank=not no_rerank,
+            reranker=reranker_of(settings),
             statement_timeout_s=settings.statement_timeout_s,
             max_query_chars=settings.max_query_chars,
         )

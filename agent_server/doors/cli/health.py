@@ -4,12 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from agent_server import doctor as checks
 from agent_server.catalog import list_collections
 from agent_server.db import fetch_all, fetch_one
 from agent_server.doors.cli import context, output
 from agent_server.doors.cli.output import Json
 from agent_server.settings import load_settings
+
+#: Days with new files that `kb stats` tells of.
+DAYS = 7
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +25,7 @@ def stats(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """How much each collection holds, how much room it takes, how often it was asked."""
+    """How much each collection holds and grows, the room it takes, how often it was asked and how fast it answers."""
     with context.opened() as (_, database):
         if name is None:
             with database.owner() as connection:
@@ -35,8 +37,11 @@ def stats(
             with database.owner(c.schema_name) as connection:
                 counted = fetch_one(connection, "stats") or {}
                 statuses = fetch_all(connection, "stats_status")
+                use = fetch_one(connection, "stats_use", {"collection": c.name}) or {}
+                growth = fetch_all(connection, "stats_growth", {"days": DAYS})
             by_status = {r["status"]: r["files"] for r in statuses}
-            rows.append({"collection": c.name, **counted, "has_hnsw": c.has_hnsw, "files_by_status": by_status})
+            row = {"collection": c.name, **counted, "has_hnsw": c.has_hnsw, "files_by_status": by_status}
+            rows.append({**row, **use, "growth": growth})
     if as_json:
         output.emit({"collections": rows} if name is None else rows[0])
     elif name is None:
@@ -57,8 +62,11 @@ def stats(
     else:
         row = rows[0]
         row["files_by_status"] = ", ".join(f"{n} {status}" for status, n in row["files_by_status"].items()) or "none"
+        row["growth"] = "; ".join(f"{g['day']} {g['files']} files, {g['passages']} passages" for g in row["growth"])
         for key in ("bytes", "index_bytes"):
             row[key] = _size(row[key])
+        for key in ("median_ms", "p95_ms"):
+            row[key] = None if row[key] is None else round(row[key], 1)
         width = max(map(len, row))
         for key, value in row.items():
             output.write(f"{key.ljust(width)}  {'' if value is None else value}".rstrip())
@@ -68,31 +76,42 @@ def doctor(
     fix: Annotated[
         bool,
         typer.Option(
-            "--fix", help="Mend what is safe to mend: term counts, missing dense indexes, copies, reader roles."
+            "--fix",
+            help="Mend what needs no decision and stops nobody: indexes, vectors, copies, counts, edges, reader roles.",
         ),
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Tell also what is well, and the settings with secrets hidden.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Check Postgres, schema, indexes, counts, roles and the embedder; each finding names its cure. 1 on errors."""
+    """Whether the bank is well; each finding names the command that cures it. Exit code 1 on errors."""
+    from agent_server import doctor as checks  # noqa: PLC0415  with readers of all formats
+
     settings = load_settings()
-    mended = checks.fix(settings) if fix else []
+    mended = checks.fix(settings) if fix else checks.Mended()
     found = checks.examine(settings)
     worst = "error" if any(c.status == "error" for c in found) else "ok"
     if as_json:
-        output.emit(
-            {"checks": [c.to_json() for c in found], "settings": settings.shown(), "fixed": mended, "status": worst}
-        )
+        told = {"checks": [c.to_json() for c in found], "settings": settings.shown()}
+        output.emit({**told, "fixed": mended.done, "left": mended.left, "status": worst})
         return int(worst == "error")
-    for what in mended:
-        output.write(f"fixed  {what}")
-    for check in found:
+    for label, whats in (("fixed", mended.done), ("left", mended.left)):
+        for what in whats:
+            output.write(f"{label.ljust(7)}{output.clean(what)}")
+    shown = [check for check in found if everything or check.status != "ok"]
+    for n, check in enumerate(shown):
         label = check.status if check.status == "ok" else output.style(check.status, "red")
         output.write(f"{label}{' ' * (7 - len(check.status))}{check.name}: {output.clean(check.found)}")
-        if check.cure:
-            output.write(f"       cure: {check.cure}")
-    output.write("\nsettings:")
-    for key, value in settings.shown().items():
-        output.write(f"  {key}={'' if value == 'None' else output.clean(value)}")
+        if check.cure and [check.cure] != [c.cure for c in shown[n + 1 : n + 2]]:  # once for all that it cures
+            output.write(f"       cure: {output.clean(check.cure)}")
+    if everything:
+        output.write("\nsettings:")
+        for key, value in settings.shown().items():
+            output.write(f"  {key}={'' if value == 'None' else output.clean(value)}")
+    else:
+        well = sum(c.status == "ok" for c in found)
+        output.write(f"{well} of {len(found)} checks are well" + ("" if well == len(found) else "; cures are above"))
     return int(worst == "error")
 
 

@@ -35,6 +35,9 @@ def ingest(
         list[str] | None,
         typer.Option("--password", help="Try it on encrypted PDFs; may be given several times. It is not stored."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read also files that have not changed; known vectors are used again.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Make a collection hold what folders and files hold.
@@ -54,6 +57,7 @@ def ingest(
             workers=settings.ingest_workers,
             extract_timeout_s=settings.extract_timeout_s,
             dry_run=dry_run,
+            again=again,
             passwords=tuple(password or ()),
         )
         with context.opened_embedder(settings) as embedder, progress.reporter(quiet=as_json) as reporter:

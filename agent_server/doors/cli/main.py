@@ -26,6 +26,7 @@ from agent_server.doors.cli import (
     search,
     serve,
     trace,
+    tune,
 )
 from agent_server.doors.faults import as_known
 from agent_server.errors import InvalidArgument
@@ -46,7 +47,20 @@ def build_app(plugins: Sequence[EntryPoint] | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for module in (database, collection, ingest, rebuild, search, explain, recall, trace, evaluate, health, serve):
+    for module in (
+        database,
+        collection,
+        ingest,
+        rebuild,
+        search,
+        explain,
+        recall,
+        trace,
+        evaluate,
+        tune,
+        health,
+        serve,
+    ):
         module.register(app)
     for plugin in entry_points(group=PLUGINS) if plugins is None else plugins:
         _join(app, plugin)

@@ -19,6 +19,9 @@ def reembed(
     abort: Annotated[
         bool, typer.Option("--abort", help="Give up a re-embedding that was interrupted, and free its room.")
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also when it has this model: embed everything anew, reuse no vector.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Give a collection the embedding model that the settings name.
@@ -39,7 +42,9 @@ def reembed(
                 output.write(f"{found.name}: {what}; the model is {found.model}")
             return
         with context.opened_embedder(settings) as embedder, progress.bar() as watch:
-            report = work.reembed(database, name, embedder, batch_size=settings.embed_batch_size, watch=watch)
+            report = work.reembed(
+                database, name, embedder, again=again, batch_size=settings.embed_batch_size, watch=watch
+            )
     if as_json:
         output.emit(report.to_json())
         return

@@ -8,7 +8,8 @@ import typer
 from agent_server.catalog import list_collections
 from agent_server.doors.cli import context, output
 from agent_server.doors.cli.output import Json
-from agent_server.retrieval.recall import DEFAULT_LIMIT, MAX_LIMIT, Recalled, RecallResult, recall_claims
+from agent_server.retrieval.recall import DEFAULT_LIMIT, MAX_LIMIT, recall_claims
+from agent_server.retrieval.recalled import Recalled, RecallResult
 
 
 def register(app: typer.Typer) -> None:

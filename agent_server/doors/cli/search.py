@@ -11,7 +11,7 @@ from agent_server.doors.cli import context, filtering, output
 from agent_server.doors.cli.collection import Name
 from agent_server.doors.cli.output import Json
 from agent_server.models import Passage, SearchResult
-from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.candidates import SearchOptions, reranker_of
 from agent_server.retrieval.expand import RELATIONS
 from agent_server.retrieval.search import MAX_TOP_K
 from agent_server.retrieval.search import search as run_search
@@ -61,6 +61,9 @@ def search(
         ),
     ] = None,
     hops: Annotated[int, typer.Option(min=1, max=2, help="2: also what a cited passage cites.")] = 1,
+    no_rerank: Annotated[
+        bool, typer.Option("--no-rerank", help="Without the reranker that KB_RERANK_URL names.")
+    ] = False,
     source: filtering.Source = None,
     heading: filtering.Heading = "",
     min_authority: filtering.MinAuthority = None,
@@ -92,6 +95,8 @@ def search(
             filters=asked,
             expand=None if expand is None else RELATIONS if expand else (),
             hops=hops,
+            rerank=not no_rerank,
+            reranker=reranker_of(settings),
             statement_timeout_s=settings.statement_timeout_s,
             max_query_chars=settings.max_query_chars,
         )

@@ -12,7 +12,7 @@ from agent_server.doors.cli.collection import Name
 from agent_server.doors.cli.output import Json
 from agent_server.retrieval import replay as replays
 from agent_server.retrieval import trace as traces
-from agent_server.retrieval.candidates import SearchOptions
+from agent_server.retrieval.candidates import SearchOptions, reranker_of
 
 trace = typer.Typer(no_args_is_help=True, help="Recorded searches: list them, show one, run one again.")
 
@@ -79,7 +79,9 @@ def replay(name: Name, trace_id: TraceId = None, as_json: Json = False) -> None:
         wanted = replays.wants_embedder(row)
         embedder = stack.enter_context(context.opened_embedder(settings)) if wanted else None
         limits = SearchOptions(
-            statement_timeout_s=settings.statement_timeout_s, max_query_chars=settings.max_query_chars
+            statement_timeout_s=settings.statement_timeout_s,
+            max_query_chars=settings.max_query_chars,
+            reranker=reranker_of(settings),
         )
         result = replays.replay(database, found.name, found.schema_name, row, embedder, limits)
     if as_json:

@@ -1,0 +1,193 @@
+"""`kb report`: one page that needs nothing else, whose figures are those of the database."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from agent_server.catalog import get_collection
+from agent_server.db import Database
+from agent_server.retrieval.search import search
+from nightly import report_plot
+from nightly.report import render
+from nightly.report_data import gather
+from tests.conftest import Builder
+from tests.corpus import File, fill
+from tests.doors.conftest import Kb, kb, plain_kb  # noqa: F401  fixtures
+from tests.hash_embedder import HashEmbedder
+
+NOW = datetime(2026, 3, 5, 8, tzinfo=UTC)
+HOSTILE = '<script src="https://evil.example/x.js"></script>"\'&\u202egnp.md'
+_VOID = {"meta", "br"}
+
+
+def _build(database: Database) -> None:
+    """A collection with a file of a hostile name, searches, and two nights."""
+    fill(database, "FLATS", [File("rules.md", ["Dogs are welcome.", "Rent is due."]), File(HOSTILE, ["A third one."])])
+    search(database, "FLATS", f"dogs {HOSTILE}", HashEmbedder())
+    with database.owner("kb_flats") as connection:
+        connection.execute("UPDATE files SET indexed_at = '2026-03-01 12:00+00' WHERE source = 'rules.md'")
+        connection.execute("UPDATE files SET indexed_at = '2026-03-03 12:00+00' WHERE source <> 'rules.md'")
+        connection.execute(
+            "INSERT INTO files (source, root, sha256, size_bytes, media_type, status, reason, pipeline_version)"
+            " SELECT 'bad' || n || '.png', 'r', '', 1, '', 'rejected', %s, '' FROM generate_series(1, 103) n",
+            (f"no text: {HOSTILE}",),
+        )
+    with database.owner() as connection:
+        for n, recall in enumerate((0.9, 0.97)):
+            at = NOW - timedelta(days=2 - n)
+            for tried in (recall - 0.1, recall):
+                connection.execute(
+                    "INSERT INTO kb.recall_samples (collection, at, filtered, searches, k, ef_search, recall, index_ms,"
+                    " exact_ms) VALUES ('FLATS', %s, false, 30, 10, 200, %s, 1, 2)",
+                    (at, tried),
+                )
+            metrics = {"all": {"ndcg@10": {"mean": 0.7 - n / 10}}, "kinds": {"factual": {"ndcg@10": {"mean": 0.6}}}}
+            findings = [{"about": "question", "name": HOSTILE, "before": 1.0, "after": 0.0}] if n else []
+            connection.execute(
+                "INSERT INTO kb.evaluations (collection, at, good, metrics, questions, context, findings)"
+                " VALUES ('FLATS', %s, %s, %s, '{}', '{}', %s)",
+                (at, not n, json.dumps(metrics), json.dumps(findings)),
+            )
+        connection.execute(
+            "INSERT INTO kb.runs (started_at, ended_at, outcome, summary) VALUES (%s, %s, 'failed', 'one step failed')",
+            (NOW - timedelta(hours=6), NOW - timedelta(hours=5)),
+        )
+        connection.execute(
+            "INSERT INTO kb.run_steps (run_id, step, job, collection, started_at, ended_at, outcome, counts, error)"
+            " SELECT run_id, 1, 'ingest', 'FLATS', started_at, ended_at, 'failed', '{\"indexed\": 17}', %s FROM kb.runs",
+            (HOSTILE,),
+        )
+
+
+@pytest.fixture(scope="module")
+def stock() -> Builder:
+    return _build
+
+
+class Page(HTMLParser):
+    """Reads a page as strictly as it can: every tag is closed in order, every id is there once."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        ids = [v for k, v in self.attributes if k == "id"]
+        assert len(ids) == len(set(ids))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(k, v or "") for k, v in attrs]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def test_hostile_names_are_text_and_nothing_is_fetched(database: Database) -> None:
+    text = render(gather(database, NOW))
+    page = Page(text)
+    assert "script" not in page.tags
+    assert {"link", "img", "iframe", "object", "form"}.isdisjoint(page.tags)
+    assert {k for k, _ in page.attributes if k.startswith("on")} == set()
+    assert all(v.startswith("#") for k, v in page.attributes if k in ("href", "src", "xlink:href"))
+    assert not re.search(r"https?:|//|url\(|@import", re.sub(r"https://evil\.example/x\.js", "", text))
+    assert "default-src 'none'" in text
+    assert "\u202e" not in text
+    shown = HOSTILE.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
+    assert f"no text: {shown}" in page.text  # a reason
+    assert f"question {shown}: 1.000 -> 0.000" in page.text  # a finding
+    assert page.text.count(shown) >= 102  # reasons, the question asked, an error
+
+
+def test_figures_are_those_of_the_database(database: Database) -> None:
+    figures = gather(database, NOW)
+    page = Page(render(figures))
+    with database.owner("kb_flats") as connection:
+        (passages, files) = connection.execute(  # type: ignore[misc]
+            "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM files WHERE status <> 'removed')"
+        ).fetchone()
+        slow = connection.execute("SELECT query FROM searches").fetchall()
+    (flats,) = figures.collections
+    assert (flats.stats["passages"], flats.stats["files"]) == (passages, files) == (3, 105)
+    assert f"FLATS {files} {passages} 3" in page.text
+    assert [s["query"] for s in flats.slowest] == [row[0] for row in slow]
+    assert [(str(g["day"]), g["files"], g["passages"]) for g in flats.growth] == [
+        ("2026-03-01", 1, 2),
+        ("2026-03-03", 1, 1),
+    ]
+    assert [r["recall"] for r in flats.recall] == [0.9, 0.97]  # of several at one time the last
+    assert "2 indexed, 103 rejected." in page.text
+    assert "And 3 more: kb files FLATS." in page.text
+    assert "recall@10 of the dense index" in page.text
+    assert "without a filter, 2026-03-04 08:00: 0.97" in page.text
+    assert "passages, 2026-03-03 00:00: 3" in page.text
+    assert "ndcg@10 0.600 on 2026-03-04 08:00: fell against the last good night" in page.text
+    assert "all questions, 2026-03-03 08:00: 0.7" in page.text
+    assert "failed 3,600.0 s one step failed" in page.text
+    assert "17 indexed" in page.text
+
+
+def test_an_empty_bank_is_said_in_words(database: Database) -> None:
+    with database.owner() as connection:
+        connection.execute("DELETE FROM kb.runs")
+        connection.execute("DELETE FROM kb.recall_samples")
+        connection.execute("DELETE FROM kb.evaluations")
+    with database.owner("kb_flats") as connection:
+        connection.execute("DELETE FROM searches")
+        connection.execute("DELETE FROM files")
+    text = Page(render(gather(database, NOW))).text
+    for words in (
+        "No night has run yet.",
+        "No file is indexed yet.",
+        "Gold questions were never asked at night",
+        "Recall was never measured.",
+        "No search is recorded.",
+        "No file was ever ingested.",
+    ):
+        assert words in text
+    with database.owner() as connection:
+        connection.execute("DELETE FROM kb.collections")
+    assert "There is no collection yet." in Page(render(gather(database, NOW))).text
+
+
+def test_the_page_is_written_into_a_file_or_shown(kb: Kb, database: Database, tmp_path: Path) -> None:  # noqa: F811
+    out = tmp_path / "report.html"
+    said = kb("report", "--out", str(out))
+    assert (said.code, said.out) == (0, "")
+    assert "FLATS" in Page(out.read_text(encoding="utf-8")).text
+    assert kb("report").out.startswith("<!doctype html>")
+    with database.owner() as connection:
+        name = get_collection(connection, "FLATS").name
+    found = kb("report", "--json").json
+    assert [c["name"] for c in found["collections"]] == [name]
+    assert found["runs"][0]["steps"][0]["counts"] == {"indexed": 17}
+
+
+def test_a_plot_has_its_points_where_their_values_are() -> None:
+    day = timedelta(days=1)
+    drawn = report_plot.lines("<b>", {"a & b": [(NOW, 0.0), (NOW + day, 1.0)], "c": [(NOW, 0.5)]}, low=0, high=1)
+    page = Page(drawn)
+    points = [v for k, v in page.attributes if k == "points"]
+    assert points == ["52.0,212.0 628.0,12.0", "52.0,112.0"]
+    assert "&lt;b&gt;" in drawn
+    assert "a &amp; b" in drawn
+    assert report_plot.lines("none", {}) == ""
+    one = Page(report_plot.lines("one", {"a": [(NOW, 3.0)]}))
+    assert [v for k, v in one.attributes if k == "points"] == ["340.0,212.0"]

@@ -22,7 +22,7 @@ demo: $(STAMP) ## from nothing to cited passages: embedded Postgres, local model
 	@$(BIN)/python ops/demo.py
 
 test: $(STAMP) ## the tests, against a real Postgres started for them
-	@$(BIN)/python -m pytest -m "not full" -n auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/python -m pytest -m "not full" -n 4 --dist worksteal
 
 test-full: $(STAMP) ## longer checks too
 	@$(BIN)/python -m pytest

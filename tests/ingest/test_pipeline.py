@@ -198,10 +198,11 @@ def test_when_the_embedder_goes_away_the_rest_waits_and_the_next_run_finishes(
 ) -> None:
     hash_embedder.lost_after = 1
     report = sync()
-    assert _marks(report) == {"a.md": "+", "b.txt": "!", "sub/c.md": "!"}
+    marks = _marks(report)
+    assert sorted(marks.values()) == ["!", "!", "+"]  # two workers: whichever came first
     assert {o.reason for o in report.not_indexed} == {"not embedded: the hash embedder is switched off"}
     hash_embedder.lost_after = None
-    assert _marks(sync()) == {"a.md": "=", "b.txt": "+", "sub/c.md": "+"}
+    assert _marks(sync()) == {source: "=" if mark == "+" else "+" for source, mark in marks.items()}
 
 
 def test_a_changed_file_that_cannot_be_embedded_keeps_its_earlier_passages_and_says_so(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import conninfo, sql
@@ -39,6 +40,10 @@ _SWEPT = (
 )
 for key in [k for k in os.environ if k.startswith(_SWEPT) and k not in TEST_KEYS]:
     del os.environ[key]
+
+# The same examples each time: a run fails for what was changed. `--hypothesis-profile default` looks for new ones.
+hypothesis.settings.register_profile("steady", derandomize=True, database=None)
+hypothesis.settings.load_profile("steady")
 
 SECRET = b"tests"
 #: Room that the servers of all workers need for their databases and logs.

@@ -221,6 +221,11 @@ def test_a_letter_composed_across_the_edge_of_a_link_stays_composed() -> None:
     assert document.text == "étude"
 
 
+def test_an_anchor_at_the_blank_end_of_a_block_stands_for_the_block() -> None:
+    document = read("<pre>word<p id=y><p id=z>", "text/html")
+    assert [(m.value, document.text[m.start : m.end].strip()) for m in document.marks] == [("y", "word"), ("z", "word")]
+
+
 PIECES = ["<a href=x>", "</a>", "<p id=y>", "</p>", " ", "word", "<b>", "</b>", "<br>", "<ul><li>", "</ul>", "<td>", "<table>", "</table>",
           "\u00a0", "<h2 id=z>", "</h2>", "<pre>", "</pre>", "<dl><dt>", "<dd>", "</dl>", "&#769;"]  # fmt: skip
 

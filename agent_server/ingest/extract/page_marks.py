@@ -156,5 +156,7 @@ def _marks(raw: list[tuple[str, int]], text: str, spans: Sequence[Span], values:
         block = bisect_left(starts, at + 1) - 1
         if block >= 0 and starts:
             start, end = spans[block].start, spans[block].end
-            found.append(Mark("anchor", at if start < at < end else start, end, value))
+            first = at if start < at < end and text[at:end].strip() else start  # at its end, it stands for all of it
+            if text[first:end].strip():
+                found.append(Mark("anchor", first, end, value))
     return tuple(sorted(found, key=lambda mark: (mark.start, mark.end)))

@@ -239,6 +239,8 @@ def test_marks_of_any_page_lie_within_its_text_and_leave_it_alone(html: str) -> 
     for mark in document.marks:
         assert 0 <= mark.start < mark.end <= len(document.text)
         assert document.text[mark.start : mark.end].strip()
-    nested = re.search(r"<a href=x>(?:(?!</a>).)*<a href=x>", html)
-    if "<p" not in html and not nested:  # a link is closed by other elements than a span is, and by another link
-        assert document.text.split() == read(f"<body><p>start {plain}</body>", "text/html").text.split()
+    if (
+        "<p" not in html
+    ):  # a link is closed by other elements than a span is; where blocks stand in one, blanks may differ
+        written = read(f"<body><p>start {plain}</body>", "text/html").text
+        assert "".join(document.text.split()) == "".join(written.split())

@@ -162,6 +162,8 @@ class _Walker:
             self.flush(kind)
             self.run.append(_inline(node))
             self.flush(kind)
+        elif tag not in _BLOCKS:
+            self.walk(node, kind, depth)  # its words stand in the line; the blocks in it begin lines of their own
         else:
             self._block(node, kind, depth)
 

@@ -1,24 +1,28 @@
 """How fast files become rows, and in how much memory: the whole write path with an embedder that costs nearly nothing.
 
-    python ops/bench/ingest.py [--megabytes 64] [--large-megabytes 200] [--workers 2]
+    python ops/bench/ingest.py [--megabytes 64] [--large-megabytes 200] [--once] [--workers 2]
 
-Makes a folder of Markdown files of about 100 kB and, with --large-megabytes, one large text file beside them; ingests
-it twice into a private server, once as a first load and once more after every file has changed; prints passages a
-second with the dense index timed apart, the greatest memory of the ingesting process and of its reading children, and
-how the time per megabyte grows with the size of a file. Edges and claims, which follow an ingestion, are left out
-(ops/bench/edges.py, ops/bench/claims.py). Texts are made words, vectors are made: nothing here says anything about
-quality.
+Makes a folder of Markdown files of about 100 kB and, with --large-megabytes, one large text file in it; ingests it into
+a private server, once as a first load and, without --once, again after every file has changed; prints passages a second
+with the dense index timed apart, the greatest memory of the ingesting process and of its reading children. A large text
+is then ingested alone in a quarter of its size and whole, to see how the time per megabyte grows, and once more by a
+process that is killed in its middle, to see what the next run embeds again. Edges and claims, which follow an
+ingestion, are left out (ops/bench/edges.py, ops/bench/claims.py). Texts are made words, vectors are made: nothing here
+says anything about quality.
 """
 
 import argparse
+import multiprocessing
 import random
 import resource
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +36,7 @@ from agent_server.ingest.steps import IngestOptions
 from agent_server.postgres import EmbeddedServer
 
 FILE_BYTES = 100_000
+BATCH = 512
 DIMENSIONS = 384
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvw" for vowel in "aeiou"]
 
@@ -60,6 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=32)
     parser.add_argument("--large-megabytes", type=int, default=0)
+    parser.add_argument("--once", action="store_true", help="leave the load of changed files out")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
@@ -69,36 +75,84 @@ def main() -> None:
         server.start()
         with Database(server.dsn, b"bench") as database:
             migrate(database)
-            measure(database, home / "docs", options.megabytes, options.large_megabytes, options.workers)
+            sizes = options.megabytes, options.large_megabytes
+            measure(database, home / "docs", *sizes, workers=options.workers, once=options.once)
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)
 
 
-def measure(database: Database, folder: Path, megabytes: int, large_megabytes: int, workers: int) -> None:
+def measure(
+    database: Database, folder: Path, megabytes: int, large_megabytes: int, *, workers: int, once: bool
+) -> None:
     folder.mkdir()
     for n in range(megabytes * 1_000_000 // FILE_BYTES):
         write(folder / f"file-{n:05}.md", FILE_BYTES, seed=n, heading="## ")
+    what = f"{megabytes} MB in files of {FILE_BYTES // 1000} kB"
+    if large_megabytes:
+        write(folder / "large.txt", large_megabytes * 1_000_000, seed=1, heading="SECTION ")
+        what += f" and a text of {large_megabytes} MB"
     catalog.create_collection(database, "MANY", MadeEmbedder().identity())
-    show(f"{megabytes} MB in files of {FILE_BYTES // 1000} kB, first load", run(database, "MANY", folder, workers))
-    for path in folder.iterdir():
-        path.write_text(path.read_text().replace(" Made ", " Remade "))
-    show("the same, every passage changed", run(database, "MANY", folder, workers))
-    if not large_megabytes:
-        return
-    catalog.create_collection(database, "LARGE", MadeEmbedder().identity())
-    for size in (large_megabytes // 4, large_megabytes):
-        path = folder.parent / f"large-{size}.txt"
-        write(path, size * 1_000_000, seed=size, heading="SECTION ")
-        report, seconds = show(f"one text of {size} MB", run(database, "LARGE", path, workers))
-        print(f"  {seconds / size:.3f} s a megabyte, {sum(o.chunks for o in report.outcomes)} passages")
-        path.unlink()
+    show(f"{what}, first load", run(database, "MANY", folder, workers))
+    if not once:
+        for path in folder.glob("*.md"):
+            path.write_text(path.read_text().replace(" Made ", " Remade "))
+        show("the same, every passage of the files changed", run(database, "MANY", folder, workers))
+    if large_megabytes:
+        catalog.create_collection(database, "LARGE", MadeEmbedder().identity())
+        for size in (large_megabytes // 4, large_megabytes):
+            path = folder.parent / f"large-{size}.txt"
+            write(path, size * 1_000_000, seed=size, heading="SECTION ")
+            report, seconds = show(f"one text of {size} MB", run(database, "LARGE", path, workers))
+            print(f"  {seconds / size:.3f} s a megabyte, {sum(o.chunks for o in report.outcomes)} passages", flush=True)
+        kill_in_the_middle(database, path, report.embedded, workers)
+
+
+def kill_in_the_middle(database: Database, path: Path, texts: int, workers: int) -> None:
+    """Kills -9 a process that has embedded half of the text's `texts` passages, and lets another run end its work."""
+    with database.owner() as connection:
+        connection.execute("TRUNCATE kb.vector_cache")
+    catalog.create_collection(database, "KILLED", MadeEmbedder().identity())
+    counted = multiprocessing.Value("q", 0)
+    process = multiprocessing.get_context("fork").Process(
+        target=_ingest_counted, args=(database.dsn, path, workers, counted)
+    )
+    process.start()
+    while process.is_alive() and counted.value < texts // 2:
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    report, seconds, _ = run(database, "KILLED", path, workers)
+    twice = counted.value + report.embedded - texts
+    print(
+        f"killed when {counted.value} of {texts} passages were embedded: the next run took {seconds:.1f} s, embedded "
+        f"{report.embedded}, found {report.cached} in the cache; embedded twice: {twice} (a batch is {BATCH})"
+    )
+
+
+class _Counted(MadeEmbedder):
+    """Says in shared memory how many texts it was given."""
+
+    def __init__(self, counted: "Synchronized[int]") -> None:
+        super().__init__()
+        self._counted = counted
+
+    def embed_passages(self, texts: Sequence[str]) -> Embedded:
+        with self._counted.get_lock():
+            self._counted.value += len(texts)
+        return super().embed_passages(texts)
+
+
+def _ingest_counted(dsn: str, path: Path, workers: int, counted: "Synchronized[int]") -> None:
+    with Database(dsn, b"bench") as database:
+        options = IngestOptions(batch_size=BATCH, workers=workers, follow_up=False)
+        ingest(database, "KILLED", [path], _Counted(counted), options)
 
 
 def run(database: Database, name: str, path: Path, workers: int) -> tuple[IngestReport, float, int]:
     """The report, seconds without the dense index, and the greatest memory of process and children together."""
     with watched_memory() as peak:
-        options = IngestOptions(batch_size=512, workers=workers, follow_up=False)
+        options = IngestOptions(batch_size=BATCH, workers=workers, follow_up=False)
         report = ingest(database, name, [path], MadeEmbedder(), options)
     return report, report.seconds["files"] + report.seconds["statistics"], peak[0]
 

@@ -27,7 +27,8 @@ from agent_server.retrieval.candidates import (
     wanted_rows,
 )
 from agent_server.retrieval.expand import followed
-from agent_server.retrieval.search import begun, checked, with_anchors
+from agent_server.retrieval.search import begun, checked
+from agent_server.retrieval.shown import with_anchors
 from agent_server.retrieval.weigh import Candidate, Group, shared_paragraphs
 
 
@@ -112,4 +113,4 @@ def _member(row: Mapping[str, Any]) -> Member:
         context=row["context"],
         paragraphs=dict.fromkeys(row["paragraph_hashes"], (0, 0)),
     )
-    return Member(candidate, row["code_rank"], row["entry"])
+    return Member(candidate, row["code_rank"], row["leads"])

@@ -18,7 +18,8 @@ from agent_server.settings import Settings
 #: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank, times the share
 #: of the question that the code makes up: all of it in "NW-4021", little in a sentence that mentions a year.
 CODE_WEIGHT = 3.0
-#: What of it a passage gets that mentions a code which has an entry elsewhere (a row, a heading, a definition).
+#: What of it a passage gets that mentions a code which has an entry elsewhere (a row, a heading, a definition). Where
+#: it holds much more of the question's other words than the entry does, it is the entry that gets as much.
 MENTION_WEIGHT = 0.5
 #: How much of the fused list a reranker reads.
 RERANK_DEPTH = 30
@@ -205,6 +206,8 @@ def variables(run: Run) -> dict[str, Any]:
         "bm25": run.lexical.bm25,
         "codes": run.lexical.codes,
         "entries": run.lexical.entries,
+        "others": run.lexical.others,
+        "others_margin": run.lexical.others_margin,
         "candidates": wanted_rows(options),
         "keep": keep(options),
         "fusion": "score" if options.fusion == "score" else "rrf",

@@ -175,7 +175,6 @@ def variables(run: Run, intent: Intent, relations: Sequence[Relation], hits: Seq
     }
     if "cites" in relations or intent.definitional:
         values |= {
-            "config": run.collection.text_search_config,
             "lexemes": [t.lexeme for t in run.lexical.terms],
             "weights": [t.weight for t in run.lexical.terms],
         }
@@ -184,7 +183,11 @@ def variables(run: Run, intent: Intent, relations: Sequence[Relation], hits: Seq
         if run.options.hops > 1:
             values["onward"] = EDGES_ONWARD
     if "defines" in relations and intent.definitional:
-        values |= {"asked": list(intent.asked), "per_term": DEFINITIONS_A_TERM}
+        values |= {
+            "asked": list(intent.asked),
+            "per_term": DEFINITIONS_A_TERM,
+            "config": run.collection.text_search_config,
+        }
     elif "defines" in relations and intent.used:
         values["used"] = list(intent.used)
     return values

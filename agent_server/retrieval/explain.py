@@ -14,9 +14,10 @@ from agent_server.embedding import Embedder
 from agent_server.errors import UnknownPassage
 from agent_server.retrieval import filters, lexical
 from agent_server.retrieval.candidates import Run, SearchOptions, VectorsReplaced, keep, session, variables
+from agent_server.retrieval.empty import why_empty
 from agent_server.retrieval.explanation import Explained, Explanation, Fused, TermPart
 from agent_server.retrieval.lexical import Term
-from agent_server.retrieval.search import Found, begun, checked, found, request_of, why_empty
+from agent_server.retrieval.search import Found, begun, checked, found, request_of
 from agent_server.retrieval.verdict import Arm, Facts, verdict, why_not_brought
 from agent_server.retrieval.weigh import Group
 
@@ -280,7 +281,7 @@ def _anchor_of(group: Group) -> list[str]:
 
 def _fusion(own: Mapping[str, Any]) -> Fused:
     names = ("by_dense", "by_lexical", "by_code", "fused", "bonus", "score")
-    return Fused(**{n: float(own[n]) for n in names}, code_rank=own["code_rank"], code_entry=bool(own["entry"]))
+    return Fused(**{n: float(own[n]) for n in names}, code_rank=own["code_rank"], code_leads=bool(own["leads"]))
 
 
 def _order(passage: Explained) -> tuple[Any, ...]:

@@ -6,7 +6,9 @@ rare terms, the score of the n-th of them is a threshold, and the final query na
 terms that can reach it (the idea of MaxScore, Turtle and Flood, 1995, in tsquery form).
 """
 
+import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +23,10 @@ BUDGET_PASSAGES = 2000
 #: An identifier names something when at most so many passages hold it, or this share of all.
 MAX_CODE_PASSAGES = 50
 MAX_CODE_SHARE = 0.01
+#: By how much of the weight of a question's other words a passage that mentions its code must have more of them than
+#: the code's own entry to come before it, and by how much at least: 1.5 is the IDF of a word in every fifth passage.
+OTHERS_SHARE = 1 / 3
+OTHERS_LEAST = 1.5
 #: Combinations of this many terms are spelled out in the final query; deeper ones are covered by their beginning.
 MAX_DEPTH = 3
 MAX_ALTERNATIVES = 400
@@ -62,6 +68,8 @@ class LexicalQuery:
     codes: str = ""
     entries: str = ""  #: those of them that some passage has an entry for
     code_share: float = 0.0  #: share of the question's weight that these identifiers have
+    others: str = "{}"  #: where there are entries: what else the question says, a JSON object of lexemes with weights
+    others_margin: float = 0.0  #: how much more of it than an entry a passage must hold to come before the entry
 
 
 class _TooMany(Exception):
@@ -103,7 +111,8 @@ def plan(terms: Sequence[Term], probe: Callable[[str, str], float | None]) -> Le
     """
     if not terms:
         return NO_QUERY
-    bm25, codes = query_vector(terms), codes_of(terms)
+    bm25 = query_vector(terms)
+    codes = (*codes_of(terms), *others_of(terms))
     if sum(t.ndoc for t in terms) <= BUDGET_PASSAGES:
         return LexicalQuery(tuple(terms), any_of(terms), bm25, 1, *codes)
     first, rest = first_phase(terms)
@@ -128,6 +137,17 @@ def codes_of(terms: Sequence[Term]) -> tuple[str, str, float]:
         return "", "", 0.0
     entries = any_of([t for t in rare if t.lexeme.startswith("#=")])
     return any_of(rare), entries, sum(t.weight for t in rare) / known
+
+
+def others_of(terms: Sequence[Term]) -> tuple[str, float]:
+    """What a question says besides the identifiers that have an entry: its other known words with their weights, as
+    hybrid.sql wants them, and the margin by which they bring a passage before the entry. ('{}', 0) without entries."""
+    _, entries, _ = codes_of(terms)
+    parts = set(re.findall(r"\d+|[^\W\d_]+", entries))
+    if not parts:
+        return "{}", 0.0
+    others = {quote_lexeme(t.lexeme): t.weight for t in terms if t.known and not t.is_code and t.lexeme not in parts}
+    return json.dumps(others), max(OTHERS_SHARE * sum(others.values()), OTHERS_LEAST)
 
 
 def first_phase(terms: Sequence[Term]) -> tuple[str, tuple[Term, ...]]:

@@ -3,33 +3,17 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from lxml import etree
 
 from agent_server.ingest.extract import page_marks
+from agent_server.ingest.extract.html_text import BLOCKS, BREAK, Node, flat, hidden, holds_block, inline, line_of, tidy
 from agent_server.ingest.extract.page_marks import visible
 from agent_server.ingest.extract.shared import TextBuilder, dated_note, make_document, parse_date
 from agent_server.ingest.hygiene import clean, clean_line, decode
 from agent_server.models import BlockKind, Document, FileStatus, Rejected, SourceFile
 
-_Node: TypeAlias = etree._Element
-
-_SKIPPED_TAGS = """
-    script style template noscript nav aside head label button input select textarea option datalist progress meter
-    object embed iframe canvas svg audio video map dialog
-"""
-_BLOCK_TAGS = """
-    address article blockquote body caption center details dd div dl dt fieldset figcaption figure footer form
-    h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol p pre section summary
-    table tbody td tfoot th thead tr ul
-"""
-#: Never read: programs, forms, menus and what stands beside the text.
-_SKIPPED = frozenset(_SKIPPED_TAGS.split())
-_SKIPPED_ROLES = frozenset({"navigation", "search", "banner", "contentinfo", "complementary"})
-_BLOCKS = frozenset(_BLOCK_TAGS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BREAK = "\n"
 _DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
 _DATES = (
     "dcterms.modified",
@@ -61,68 +45,6 @@ def _decode(data: bytes) -> str:
     return decode(data)
 
 
-def _hidden(node: _Node) -> bool:
-    style = (node.get("style") or "").replace(" ", "").lower()
-    return (
-        node.tag in _SKIPPED
-        or "hidden" in node.attrib
-        or node.get("aria-hidden") == "true"
-        or (node.get("role") or "").lower() in _SKIPPED_ROLES
-        or "display:none" in style
-    )
-
-
-def _inline(node: _Node, *, keep_blanks: bool = False) -> str:
-    """The text inside an element; `br` and inner blocks break the line, inline elements add nothing."""
-    parts: list[str] = []
-    stack: list[_Node | str] = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            parts.append(item)
-            continue
-        if not isinstance(item.tag, str) or (item is not node and _hidden(item)):
-            continue
-        if item.tag == "br":
-            parts.append(_BREAK)
-            continue
-        breaks = item is not node and item.tag in _BLOCKS
-        later: list[_Node | str] = [_BREAK if breaks else "", _flat(item.text, keep_blanks)]
-        for child in item:
-            later += [child, _flat(child.tail, keep_blanks)]
-        later.append(_BREAK if breaks else "")
-        stack.extend(reversed(later))
-    return "".join(parts)
-
-
-def _flat(text: str | None, keep_blanks: bool) -> str:
-    return (text or "") if keep_blanks else re.sub(r"[ \t\n\r\f]+", " ", text or "")
-
-
-def _tidy(text: str) -> str:
-    """Lines without blanks around and blank lines between; marks of a blank line go on to the next one."""
-    lines: list[str] = []
-    carried = ""
-    for raw in page_marks.outside_blanks(text).split("\n"):
-        line = page_marks.one_blank((carried + " ".join(re.split(r"[ \t\u00a0]+", raw))).strip())
-        carried = ""
-        if visible(line).strip():
-            lines.append(line)
-        else:
-            carried = line
-    if carried and lines:
-        lines[-1] += carried
-    return "\n".join(lines) if lines else carried
-
-
-def _line(node: _Node) -> str:
-    return " ".join(_tidy(_inline(node)).split("\n"))
-
-
-def _holds_block(node: _Node) -> bool:
-    return any(inner.tag in _BLOCKS for inner in node.iterdescendants())
-
-
 class _Walker:
     """Goes through the page in order and hands blocks to the builder; text between blocks is gathered in `run`."""
 
@@ -131,7 +53,7 @@ class _Walker:
         self.run: list[str] = []
 
     def flush(self, kind: BlockKind = "paragraph", *, prefix: str = "", tight: bool = False) -> None:
-        text = _tidy("".join(self.run))
+        text = tidy("".join(self.run))
         self.run.clear()
         if visible(text).strip():
             self.out.add(kind, prefix + text, tight=tight)
@@ -144,36 +66,36 @@ class _Walker:
         self.run.clear()
         return text
 
-    def walk(self, node: _Node, kind: BlockKind = "paragraph", depth: int = 0) -> None:
+    def walk(self, node: Node, kind: BlockKind = "paragraph", depth: int = 0) -> None:
         """Read what is inside `node`; loose text becomes blocks of `kind`."""
-        self.run.append(_flat(node.text, keep_blanks=False))
+        self.run.append(flat(node.text, keep_blanks=False))
         for child in node:
-            if isinstance(child.tag, str) and not _hidden(child):
+            if isinstance(child.tag, str) and not hidden(child):
                 self._child(child, kind, depth + 1)
-            self.run.append(_flat(child.tail, keep_blanks=False))
+            self.run.append(flat(child.tail, keep_blanks=False))
 
-    def _child(self, node: _Node, kind: BlockKind, depth: int) -> None:
+    def _child(self, node: Node, kind: BlockKind, depth: int) -> None:
         tag = node.tag
         if tag == "br":
-            self.run.append(_BREAK)
-        elif tag not in _BLOCKS and (depth > _MAX_DEPTH or not _holds_block(node)):
-            self.run.append(_inline(node))
+            self.run.append(BREAK)
+        elif tag not in BLOCKS and (depth > _MAX_DEPTH or not holds_block(node)):
+            self.run.append(inline(node))
         elif depth > _MAX_DEPTH:
             self.flush(kind)
-            self.run.append(_inline(node))
+            self.run.append(inline(node))
             self.flush(kind)
-        elif tag not in _BLOCKS:
+        elif tag not in BLOCKS:
             self.walk(node, kind, depth)  # its words stand in the line; the blocks in it begin lines of their own
         else:
             self._block(node, kind, depth)
 
-    def _block(self, node: _Node, kind: BlockKind, depth: int) -> None:
+    def _block(self, node: Node, kind: BlockKind, depth: int) -> None:
         self.flush(kind)
         tag = node.tag
         if tag in _HEADINGS:
-            self._words("heading", _line(node), level=_HEADINGS[tag])
+            self._words("heading", line_of(node), level=_HEADINGS[tag])
         elif tag == "pre":
-            self._words("code", _inline(node, keep_blanks=True))
+            self._words("code", inline(node, keep_blanks=True))
         elif tag == "table":
             self._table(node, depth)
         elif tag in {"ul", "ol", "menu"}:
@@ -191,12 +113,12 @@ class _Walker:
         else:
             self.run.append("".join(text.split()))
 
-    def _list(self, node: _Node, depth: int, indent: int) -> None:
+    def _list(self, node: Node, depth: int, indent: int) -> None:
         self.run.append(page_marks.alone(node.text))
         number = _start(node)
         first = True
         for child in node:
-            if not isinstance(child.tag, str) or _hidden(child):
+            if not isinstance(child.tag, str) or hidden(child):
                 continue
             if child.tag in {"ul", "ol", "menu"}:  # wrong but common: a list directly in a list
                 self._list(child, depth + 1, indent + 1)
@@ -206,14 +128,14 @@ class _Walker:
             self._item(child, depth, indent, mark, tight=not first or indent > 0)
             first = False
 
-    def _item(self, node: _Node, depth: int, indent: int, mark: str, *, tight: bool) -> None:
+    def _item(self, node: Node, depth: int, indent: int, mark: str, *, tight: bool) -> None:
         prefix = "  " * indent + mark
-        self.run.append(_flat(node.text, keep_blanks=False))
+        self.run.append(flat(node.text, keep_blanks=False))
 
         def flush() -> None:
             nonlocal prefix, tight
             before = len(self.out.spans)
-            text = _tidy("".join(self.run)).replace("\n", "\n" + "  " * (indent + 1))
+            text = tidy("".join(self.run)).replace("\n", "\n" + "  " * (indent + 1))
             self.run.clear()
             if visible(text).strip():
                 self.out.add("list_item", prefix + text, tight=tight)
@@ -223,28 +145,28 @@ class _Walker:
                 prefix, tight = "  " * (indent + 1), True
 
         for child in node:
-            if isinstance(child.tag, str) and not _hidden(child):
+            if isinstance(child.tag, str) and not hidden(child):
                 if child.tag in {"ul", "ol", "menu"} and depth < _MAX_DEPTH:
                     flush()
                     self._list(child, depth + 1, indent + 1)
                 elif child.tag in {"table", "pre", "dl", *_HEADINGS} and depth < _MAX_DEPTH:
                     flush()
                     self._block(child, "list_item", depth + 1)
-                elif child.tag in _BLOCKS:
-                    self.run.append(_BREAK + _inline(child) + _BREAK)
+                elif child.tag in BLOCKS:
+                    self.run.append(BREAK + inline(child) + BREAK)
                 else:
-                    self.run.append(_BREAK if child.tag == "br" else _inline(child))
-            self.run.append(_flat(child.tail, keep_blanks=False))
+                    self.run.append(BREAK if child.tag == "br" else inline(child))
+            self.run.append(flat(child.tail, keep_blanks=False))
         flush()
 
-    def _definitions(self, node: _Node) -> None:
+    def _definitions(self, node: Node) -> None:
         self.run.append(page_marks.alone(node.text))
         terms: list[str] = []
         said = False
         for child in node.iter("dt", "dd"):
-            if _hidden(child) or next(child.iterancestors("dl"), None) is not node:
+            if hidden(child) or next(child.iterancestors("dl"), None) is not node:
                 continue
-            text = _tidy(_inline(child))
+            text = tidy(inline(child))
             if child.tag == "dt":
                 if said:
                     terms, said = [], False
@@ -257,39 +179,39 @@ class _Walker:
         if terms and not said:
             self._words("definition", ", ".join(terms))
 
-    def _table(self, node: _Node, depth: int) -> None:
+    def _table(self, node: Node, depth: int) -> None:
         self.run.append(page_marks.alone(node.text))
         rows = [row for row in node.iter("tr") if next(row.iterancestors("table"), None) is node]
-        cells = [[cell for cell in row if cell.tag in _CELLS and not _hidden(cell)] for row in rows]
+        cells = [[cell for cell in row if cell.tag in _CELLS and not hidden(cell)] for row in rows]
         # A table that only lays out the page (one column, or tables inside) is read as the text that it holds.
         if all(len(row) <= 1 for row in cells) or next(node.iterdescendants("table"), None) is not None:
             for part in node.iter("caption", "td", "th"):
-                if next(part.iterancestors("table"), None) is node and not _hidden(part):
+                if next(part.iterancestors("table"), None) is node and not hidden(part):
                     self.walk(part, "paragraph", depth + 1)
                     self.flush()
             return
         caption = next((c for c in node.iter("caption") if next(c.iterancestors("table"), None) is node), None)
         if caption is not None:
-            self._words("paragraph", _line(caption))
+            self._words("paragraph", line_of(caption))
         head = [i for i, row in enumerate(rows) if next(row.iterancestors("thead"), None) is not None]
         self.run += [page_marks.alone(row.text) for row in rows]
         order = head + [i for i in range(len(rows)) if i not in set(head)]
-        lines = [" | ".join(_line(cell) for cell in cells[i]) for i in order if cells[i]]
+        lines = [" | ".join(line_of(cell) for cell in cells[i]) for i in order if cells[i]]
         self._words("table", "\n".join(line for line in lines if visible(line).strip(" |")))
 
 
-def _start(node: _Node) -> int:
+def _start(node: Node) -> int:
     try:
         return int(node.get("start") or 1)
     except ValueError:
         return 1
 
 
-def _main_part(body: _Node) -> Iterator[_Node]:
+def _main_part(body: Node) -> Iterator[Node]:
     """`main`, else the outermost articles, else the body without its own header and footer."""
-    main = [n for n in body.iter("main") if not _hidden(n)] or [n for n in body.iter() if n.get("role") == "main"]
+    main = [n for n in body.iter("main") if not hidden(n)] or [n for n in body.iter() if n.get("role") == "main"]
     articles = [n for n in body.iter("article") if next(n.iterancestors("article"), None) is None]
-    parts = [n for n in main or articles if _line(n)]
+    parts = [n for n in main or articles if line_of(n)]
     if parts:
         yield from (n for n in parts if not any(a in parts for a in n.iterancestors()))
         return
@@ -298,7 +220,7 @@ def _main_part(body: _Node) -> Iterator[_Node]:
     yield body
 
 
-def _meta(root: _Node) -> dict[str, str]:
+def _meta(root: Node) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in root.iter("meta"):
         name = (node.get("name") or node.get("property") or "").strip().lower()
@@ -328,7 +250,7 @@ def _read_page(file: SourceFile, *, marked: bool) -> Document | Rejected:
     body = root.find("body")
     body = root if body is None else body
     parts = list(_main_part(body))
-    values = page_marks.write(body, _BLOCKS) if marked else []
+    values = page_marks.write(body, BLOCKS) if marked else []
     walker = _Walker()
     for part in parts:
         walker.walk(part)

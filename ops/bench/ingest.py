@@ -63,7 +63,7 @@ class MadeEmbedder:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=32)
+    parser.add_argument("--megabytes", type=int, default=32, help="0 leaves the folder out")
     parser.add_argument("--large-megabytes", type=int, default=0)
     parser.add_argument("--once", action="store_true", help="leave the load of changed files out")
     parser.add_argument("--workers", type=int, default=2)
@@ -86,6 +86,15 @@ def measure(
     database: Database, folder: Path, megabytes: int, large_megabytes: int, *, workers: int, once: bool
 ) -> None:
     folder.mkdir()
+    if megabytes:
+        of_folder(database, folder, megabytes, large_megabytes, workers=workers, once=once)
+    if large_megabytes:
+        of_large_text(database, folder, large_megabytes, workers)
+
+
+def of_folder(
+    database: Database, folder: Path, megabytes: int, large_megabytes: int, *, workers: int, once: bool
+) -> None:
     for n in range(megabytes * 1_000_000 // FILE_BYTES):
         write(folder / f"file-{n:05}.md", FILE_BYTES, seed=n, heading="## ")
     what = f"{megabytes} MB in files of {FILE_BYTES // 1000} kB"
@@ -94,18 +103,21 @@ def measure(
         what += f" and a text of {large_megabytes} MB"
     catalog.create_collection(database, "MANY", MadeEmbedder().identity())
     show(f"{what}, first load", run(database, "MANY", folder, workers))
-    if not once:
-        for path in folder.glob("*.md"):
-            path.write_text(path.read_text().replace(" Made ", " Remade "))
-        show("the same, every passage of the files changed", run(database, "MANY", folder, workers))
-    if large_megabytes:
-        catalog.create_collection(database, "LARGE", MadeEmbedder().identity())
-        for size in (large_megabytes // 4, large_megabytes):
-            path = folder.parent / f"large-{size}.txt"
-            write(path, size * 1_000_000, seed=size, heading="SECTION ")
-            report, seconds = show(f"one text of {size} MB", run(database, "LARGE", path, workers))
-            print(f"  {seconds / size:.3f} s a megabyte, {sum(o.chunks for o in report.outcomes)} passages", flush=True)
-        kill_in_the_middle(database, path, report.embedded, workers)
+    if once:
+        return
+    for path in folder.glob("*.md"):
+        path.write_text(path.read_text().replace(" Made ", " Remade "))
+    show("the same, every passage of the files changed", run(database, "MANY", folder, workers))
+
+
+def of_large_text(database: Database, folder: Path, megabytes: int, workers: int) -> None:
+    catalog.create_collection(database, "LARGE", MadeEmbedder().identity())
+    for size in (megabytes // 4, megabytes):
+        path = folder / f"large-{size}.txt"
+        write(path, size * 1_000_000, seed=size, heading="SECTION ")
+        report, seconds = show(f"one text of {size} MB", run(database, "LARGE", path, workers))
+        print(f"  {seconds / size:.3f} s a megabyte, {sum(o.chunks for o in report.outcomes)} passages", flush=True)
+    kill_in_the_middle(database, path, report.embedded, workers)
 
 
 def kill_in_the_middle(database: Database, path: Path, texts: int, workers: int) -> None:

@@ -1,7 +1,9 @@
 """The job `ingest`: a collection holds what its folders hold, without anybody naming them again.
 
 What cannot be seen from here removes nothing: a folder that is not there, and one that is empty while the ledger holds
-files of it (a file system that is not mounted looks like that), are reported and left alone.
+files of it (a file system that is not mounted looks like that), are reported and left alone, and the step failed.
+Files that were given one by one were added, not kept in step: one that is gone stays until somebody removes it, and is
+told of without failing the step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,6 +24,8 @@ from nightly.jobs import NightContext, StepReport
 #: Files handed over by programs have no folder to be compared with.
 UPLOADS = "upload:"
 FINDINGS = 20
+#: Single files that are gone, named of each folder.
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class Reach:
     """What a sync can look at from here, and what it cannot."""
 
     paths: tuple[Path, ...]
-    unreachable: tuple[str, ...]  #: roots left alone, a line each
+    unreachable: tuple[str, ...]  #: folders left alone, a line each
+    gone: tuple[str, ...] = ()  #: single files left alone, a line for each folder that they were taken from
 
 
 def reach(connection: Conn) -> Reach:
@@ -40,24 +45,30 @@ def reach(connection: Conn) -> Reach:
             held.setdefault(row.root, []).append(row.source)
     paths: list[Path] = []
     unreachable: list[str] = []
+    gone: list[str] = []
     for root in fetch_all(connection, "root_list"):
         if root["root"].startswith(UPLOADS):
             continue
         folder, sources = Path(root["path"]), sorted(held.get(root["root"], []))
-        if not folder.is_dir():
+        if not root["whole"]:
+            there = [source for source in sources if (folder / source).is_file()]
+            paths.extend(folder / source for source in there)
+            if lost := sorted(set(sources) - set(there)):
+                gone.append(f"of the single files taken from {folder} these are gone, and stay: {_named(lost)}")
+        elif not folder.is_dir():
             unreachable.append(f"{folder} is not there: its {len(sources)} files stay as they are")
-        elif not root["whole"]:
-            there = [folder / source for source in sources if (folder / source).is_file()]
-            paths.extend(there)
-            if gone := len(sources) - len(there):
-                unreachable.append(f"{gone} single files taken from {folder} are gone; `kb remove` takes them out")
         elif sources and not plan.walk(folder):
             unreachable.append(
                 f"{folder} is empty: its {len(sources)} files stay; `kb ingest` of it by hand takes them out"
             )
         else:
             paths.append(folder)
-    return Reach(tuple(paths), tuple(unreachable))
+    return Reach(tuple(paths), tuple(unreachable), tuple(gone))
+
+
+def _named(sources: Sequence[str]) -> str:
+    more = f" and {len(sources) - MOST_NAMED} more" if len(sources) > MOST_NAMED else ""
+    return f"{', '.join(sources[:MOST_NAMED])}{more} (`kb remove` takes them out)"
 
 
 def job(database: Database, collection: Collection, context: NightContext) -> StepReport:
@@ -69,7 +80,7 @@ def job(database: Database, collection: Collection, context: NightContext) -> St
             {"unreachable": len(found.unreachable)} if found.unreachable else {},
             ok=not found.unreachable,
             summary="no folder to look at",
-            findings=found.unreachable,
+            findings=(*found.unreachable, *found.gone),
         )
     with closing(context.embedder()) as embedder:
         report = pipeline.ingest(
@@ -96,7 +107,8 @@ def _told(report: IngestReport, found: Reach) -> StepReport:
     if found.unreachable:
         counts["unreachable"] = len(found.unreachable)
     lost = report.embedder_lost
-    findings = [*found.unreachable, *([f"the embedder was lost: {lost}"] if lost else []), *_not_indexed(report)]
+    lost_told = [f"the embedder was lost: {lost}"] if lost else []
+    findings = [*found.unreachable, *lost_told, *found.gone, *_not_indexed(report)]
     told = [f"{n} {what.replace('_', ' ')}" for what, n in counts.items() if n]
     return StepReport(
         counts,

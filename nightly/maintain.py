@@ -1,5 +1,5 @@
 """Upkeep of a collection: counts that ranking rests on are recounted, drift is restated, dead rows go, worn indexes are
-built anew, old traces are forgotten, and what takes the time is told.
+built anew, old traces and claims long gone are forgotten, and what takes the time is told.
 
 Nothing here keeps a search from its answer; what is in order costs a look.
 """
@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -31,6 +31,8 @@ LEAST_HNSW_PAGES = 64
 #: Recall that a new index did not cure is not tried again every night.
 RECALL_REBUILD_DAYS = 7
 SLOWEST = 10
+#: How long what became of a claim is kept after its last words have gone.
+STALE_CLAIMS_DAYS = 90
 
 #: Of pgvector's src/hnsw.h, 8 kB pages: an element is 72 bytes and its vector (halfvec: 8 + 2 a dimension), its links
 #: 4 + 6 a link, 2 m of them on the ground layer and m on each of the 1 / (m - 1) layers above that it has on average;
@@ -86,6 +88,7 @@ def job(database: Database, collection: Collection, context: NightContext) -> St
     with database.owner(collection.schema_name) as connection:
         pruned = trace.prune(connection, context.settings.trace_retention_days, context.clock())
     counts |= {f"{name}_forgotten": n for name, n in pruned.items()}
+    counts["stale_claims_forgotten"] = forget_stale_claims(database, collection, context.clock())
     findings += slowest(database, collection)
     counts["slow_statements"] = len(findings)
     done = [f"{name.replace('_', ' ')} {n}" for name, n in counts.items() if n and name != "dead_share"]
@@ -110,6 +113,14 @@ def mend_claim_lexemes(database: Database, collection: Collection) -> int:
             statements.execute(connection, "claims_lock", {"collection": collection.name})
             execute(connection, "doctor_fix_claim_lexemes")
     return wrong
+
+
+def forget_stale_claims(database: Database, collection: Collection, now: datetime) -> int:
+    """Forget claims of rules whose words have been gone for long; how many. Each version of a document leaves some."""
+    before = (now - timedelta(days=STALE_CLAIMS_DAYS)).isoformat()
+    with database.owner(collection.schema_name) as connection:
+        statements.execute(connection, "claims_lock", {"collection": collection.name})
+        return int(statements.fetch_all(connection, "maintain_stale_claims", {"before": before})[0]["claims"])
 
 
 def mend_indexes(database: Database, collection: Collection, context: NightContext) -> dict[str, int | float | str]:

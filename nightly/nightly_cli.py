@@ -92,7 +92,7 @@ def run(
 
 @nightly.command()
 def schedule(jobs: Jobs = None, only: Only = None) -> None:
-    """Stay and run the night at KB_NIGHTLY_AT in KB_TIMEZONE; at once when an hour was missed (KB_NIGHTLY_GRACE_H)."""
+    """Stay and run the night at KB_NIGHTLY_AT in KB_TIMEZONE; at once when it missed an hour (KB_NIGHTLY_GRACE_H)."""
     from nightly.schedule import serve  # noqa: PLC0415
 
     with context.opened() as (settings, database):

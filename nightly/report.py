@@ -6,7 +6,7 @@ the page forbids itself scripts and requests.
 
 import unicodedata
 from dataclasses import asdict
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from agent_server.doors.cli import context, output
 from agent_server.doors.cli.output import Json
 from agent_server.evaluation.compare import MAIN
 from nightly.evaluate_verdict import Finding, said
+from nightly.nightly_cli import counts
 from nightly.report_data import CollectionFigures, Figures, Row, gather
 from nightly.report_plot import Points, lines
 
@@ -61,7 +62,9 @@ def render(figures: Figures) -> str:
         figures=figures,
         version=__version__,
         shown=[_shown(c) for c in figures.collections],
-        seconds=_seconds,
+        took=_took,
+        late=_late,
+        counts=counts,
         MAIN=MAIN,
     )
 
@@ -70,7 +73,7 @@ def _shown(collection: CollectionFigures) -> dict[str, Any]:
     """A collection with its plots."""
     plots = {
         "growth": lines("passages by the day on which their files were last read", _growth(collection), low=0),
-        "recall": lines("recall@10 of the dense index", _recall(collection), high=1),
+        "recall": lines("recall@10 of the dense index", _recall(collection), low=0.9, high=1),
         "evaluation": lines(f"{MAIN} by kind of question", _kinds(collection), low=0, high=1),
     }
     latest = collection.evaluations[-1] if collection.evaluations else None
@@ -125,9 +128,20 @@ def _time(at: datetime | None) -> str:
     return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-def _seconds(row: Row) -> str:
+def _late(run: Row) -> bool:
+    """Whether a run of the schedule started so long after its hour that a reader wants to know."""
+    return bool(run["started_at"] - run["due_at"] >= timedelta(minutes=1))
+
+
+def _took(row: Row) -> str:
     """How long a run or step took."""
-    return "" if row["ended_at"] is None else f"{(row['ended_at'] - row['started_at']).total_seconds():,.1f} s"
+    if row["ended_at"] is None:
+        return ""
+    seconds = (row["ended_at"] - row["started_at"]).total_seconds()
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _ms(value: float | None) -> str:

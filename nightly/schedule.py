@@ -1,8 +1,9 @@
 """The schedule: which hour is due, what became of those that were missed, and the process that waits for the next.
 
 The truth is in kb.runs: each hour has one row at most, whoever looks at the clock, and however often. A missed hour is
-made up for once, by the newest; older ones are recorded as skipped. An hour at which another run is still at work is
-skipped too. `kb nightly run --due` looks once, for cron and timers; `serve` looks at each hour, with APScheduler.
+made up for once, by the newest; older ones are recorded as skipped. Hours before a schedule first looked were nobody's:
+a schedule that is set up by day runs by night. An hour at which another run is still at work is skipped too.
+`kb nightly run --due` looks once, for cron and timers; `serve` looks at each hour, with APScheduler.
 """
 
 import signal
@@ -25,6 +26,8 @@ from nightly.run import Night, Request, RunReport
 LOOK_EVERY_S = 60
 #: Hours that are recorded one by one when a schedule stood still for longer.
 MOST_MISSED = 400
+#: How late the first look of all may come for the hour to be its own, and not one of before there was a schedule.
+FIRST_LOOK = timedelta(hours=1)
 
 
 @dataclass(slots=True)
@@ -45,6 +48,10 @@ class Schedule:
         record = self.night.record
         last, recorded = self.hour.last_due(now), record.last_due()
         if recorded is not None and recorded >= last:
+            return None
+        if recorded is None and now - last > FIRST_LOOK:
+            first = f"{self.hour.next_due(now):%Y-%m-%d %H:%M} UTC"
+            record.skipped(last, now, f"before the schedule's first look; its first run is due at {first}")
             return None
         missed = [] if recorded is None else self.hour.between(recorded, last)[-MOST_MISSED:]
         late = now - last > self.grace

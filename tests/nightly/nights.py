@@ -79,6 +79,11 @@ def collections(database: Database, *names: str) -> None:
         create_collection(database, name, HashEmbedder().identity())
 
 
+def scheduled_since(database: Database, due_at: datetime) -> None:
+    """As if a schedule had looked at that hour already."""
+    Record(database, HERE, Waited()).skipped(due_at, due_at, "the schedule was there then")
+
+
 def runs(database: Database) -> list[dict[str, Any]]:
     """All runs, oldest first, with their steps."""
     record = Record(database, HERE, Waited())

@@ -112,10 +112,14 @@ def test_of_a_folder_that_single_files_were_taken_from_no_other_file_is_taken(
     assert (report.ok, report.counts["indexed"]) == (True, 1)
     assert _sources(database) == ["fees.md"]
     (folder / "fees.md").unlink()
+    told = f"of the single files taken from {folder} these are gone, and stay: fees.md (`kb remove` takes them out)"
     report = _night(database, docs, settings, hash_embedder)
-    assert not report.ok
-    assert report.findings == (f"1 single files taken from {folder} are gone; `kb remove` takes them out",)
+    assert (report.ok, report.findings) == (True, (told,))
+    away = folder.rename(folder.with_name("away"))
+    report = _night(database, docs, settings, hash_embedder)
+    assert (report.ok, report.findings) == (True, (told,))
     assert _sources(database) == ["fees.md"]
+    away.rename(folder)
     _give(database, hash_embedder, folder)  # now the folder is meant
     assert _night(database, docs, settings, hash_embedder).ok
     assert _sources(database) == ["dogs.md"]

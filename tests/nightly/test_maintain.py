@@ -12,6 +12,7 @@ from agent_server.postgres import EmbeddedServer
 from agent_server.retrieval.search import search
 from agent_server.settings import Settings
 from nightly import claims, maintain
+from nightly.claims_review import Filter, decide
 from nightly.jobs import NightContext, StepReport
 from nightly.maintain import DenseIndex, least_pages
 from tests.corpus import File, fill, put
@@ -69,6 +70,42 @@ def test_wrong_counts_over_claims_are_recounted(database: Database, docs: Collec
     _do(database, "INSERT INTO claim_lexemes VALUES ('ghost', 3)")
     assert _keep(database, settings).counts["claim_lexemes_mended"] == 2
     assert _do(database, "SELECT lexeme, ndoc FROM claim_lexemes ORDER BY 1") == truth
+
+
+def test_claims_long_stale_go_but_those_a_person_decided_on_and_those_that_may_still_be_asked_about(
+    database: Database, docs: Collection, settings: Settings
+) -> None:
+    rules = {
+        "long ago": "A visitor must pay the berth fee within 3 days after arrival.",
+        "decided on": "A boat may stay at the guest quay for 14 days.",
+        "just now": "Dogs may not enter the fuel dock.",
+        "stands": "Each boat must carry two lights at night.",
+    }
+    for name, text in rules.items():
+        put(database, docs, File(f"{name}.md", [text]))
+    claims.refresh(database, docs)
+    [boat] = _do(database, "SELECT id FROM claims WHERE statement LIKE '%%guest quay%%'")
+    with database.owner("kb_docs") as connection:
+        decide(connection, docs, Filter(ids=tuple(boat)), "verified", "Ann", "asked the harbour master")
+    for name in ("long ago", "decided on", "just now"):
+        put(database, docs, File(f"{name}.md", []))
+    claims.refresh(database, docs)
+    asked = "SELECT statement FROM claims WHERE status = 'stale' ORDER BY id"
+    stale = [row[0] for row in _do(database, asked)]
+    assert [any(s in text for s in stale) for text in rules.values()] == [True, True, True, False]
+    days = maintain.STALE_CLAIMS_DAYS
+    _do(database, "UPDATE claim_events SET at = %s - make_interval(days => %s)", Clock().now, days + 1)
+    recent = "UPDATE claim_events SET at = %s FROM claims c WHERE c.id = claim AND c.statement LIKE %s"
+    _do(database, recent, Clock().now - timedelta(days=days - 1), "%fuel dock%")
+    standing = _do(database, "SELECT count(*) FROM claims WHERE status <> 'stale'")
+    report = _keep(database, settings)
+    assert report.counts["stale_claims_forgotten"] == 1
+    assert report.counts["claim_lexemes_mended"] == 0
+    assert {row[0] for row in _do(database, asked)} == {s for s in stale if "berth fee" not in s}
+    assert _do(database, "SELECT count(*) FROM claims WHERE status <> 'stale'") == standing
+    put(database, docs, File("long ago.md", [rules["long ago"]]))  # words that come back are read again
+    claims.refresh(database, docs)
+    assert _do(database, "SELECT status FROM claims WHERE statement LIKE '%%berth fee%%'") == [("verified",)]
 
 
 def test_lengths_that_drifted_are_restated_and_small_drift_is_not(

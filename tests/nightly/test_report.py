@@ -25,7 +25,7 @@ _VOID = {"meta", "br"}
 
 
 def _build(database: Database) -> None:
-    """A collection with a file of a hostile name, searches, and two nights."""
+    """A collection with a file of a hostile name, searches, and nights: missed, late, and failed."""
     fill(database, "FLATS", [File("rules.md", ["Dogs are welcome.", "Rent is due."]), File(HOSTILE, ["A third one."])])
     search(database, "FLATS", f"dogs {HOSTILE}", HashEmbedder())
     with database.owner("kb_flats") as connection:
@@ -57,9 +57,23 @@ def _build(database: Database) -> None:
             (NOW - timedelta(hours=6), NOW - timedelta(hours=5)),
         )
         connection.execute(
-            "INSERT INTO kb.run_steps (run_id, step, job, collection, started_at, ended_at, outcome, counts, error)"
-            " SELECT run_id, 1, 'ingest', 'FLATS', started_at, ended_at, 'failed', '{\"indexed\": 17}', %s FROM kb.runs",
-            (HOSTILE,),
+            "INSERT INTO kb.run_steps (run_id, step, job, collection, started_at, ended_at, outcome, counts, error, findings)"
+            " SELECT run_id, 1, 'ingest', 'FLATS', started_at, ended_at, 'failed',"
+            ' \'{"indexed": 17, "not_indexed": 2, "removed": 0}\', %s, jsonb_build_array(%s::text, \'bad.png: rejected\')'
+            " FROM kb.runs",
+            (HOSTILE, HOSTILE),
+        )
+        connection.execute(
+            "INSERT INTO kb.runs (due_at, started_at, ended_at, outcome, summary) VALUES"
+            " (%s, %s, %s, 'skipped', 'missed: nobody looked'), (%s, %s, %s, 'ok', 'all well')",
+            (
+                *(NOW - timedelta(days=3), NOW - timedelta(days=2, hours=1), NOW - timedelta(days=2, hours=1)),
+                *(
+                    NOW - timedelta(days=2),
+                    NOW - timedelta(days=2, hours=-1),
+                    NOW - timedelta(days=2, hours=-1, minutes=-2),
+                ),
+            ),
         )
 
 
@@ -140,8 +154,16 @@ def test_figures_are_those_of_the_database(database: Database) -> None:
     assert "passages, 2026-03-03 00:00: 3" in page.text
     assert "ndcg@10 0.600 on 2026-03-04 08:00: fell against the last good night" in page.text
     assert "all questions, 2026-03-03 08:00: 0.7" in page.text
-    assert "failed 3,600.0 s one step failed" in page.text
-    assert "17 indexed" in page.text
+    assert "failed 1 h 0 min · one step failed" in page.text
+    assert "indexed 17, not indexed 2 " in page.text  # what is nothing is left out
+    assert page.text.count("bad.png: rejected") == 1
+    assert figures.runs[0]["steps"][0]["error"] == HOSTILE
+
+
+def test_nights_stand_under_their_hour_and_a_late_one_says_when_it_started(database: Database) -> None:
+    text = Page(render(gather(database, NOW))).text
+    assert "2026-03-03 08:00 ok started 2026-03-03 09:00 · 2 min 0 s · all well" in text
+    assert "2026-03-02 08:00 skipped missed: nobody looked" in text
 
 
 def test_an_empty_bank_is_said_in_words(database: Database) -> None:
@@ -177,7 +199,7 @@ def test_the_page_is_written_into_a_file_or_shown(kb: Kb, database: Database, tm
         name = get_collection(connection, "FLATS").name
     found = kb("report", "--json").json
     assert [c["name"] for c in found["collections"]] == [name]
-    assert found["runs"][0]["steps"][0]["counts"] == {"indexed": 17}
+    assert found["runs"][0]["steps"][0]["counts"] == {"indexed": 17, "not_indexed": 2, "removed": 0}
 
 
 def test_a_plot_has_its_points_where_their_values_are() -> None:
@@ -185,9 +207,34 @@ def test_a_plot_has_its_points_where_their_values_are() -> None:
     drawn = report_plot.lines("<b>", {"a & b": [(NOW, 0.0), (NOW + day, 1.0)], "c": [(NOW, 0.5)]}, low=0, high=1)
     page = Page(drawn)
     points = [v for k, v in page.attributes if k == "points"]
-    assert points == ["52.0,212.0 628.0,12.0", "52.0,112.0"]
+    assert points == ["64.0,212.0 628.0,12.0", "64.0,112.0"]
     assert "&lt;b&gt;" in drawn
     assert "a &amp; b" in drawn
     assert report_plot.lines("none", {}) == ""
-    one = Page(report_plot.lines("one", {"a": [(NOW, 3.0)]}))
-    assert [v for k, v in one.attributes if k == "points"] == ["340.0,212.0"]
+
+
+def test_one_point_stands_in_the_middle_over_its_day() -> None:
+    page = Page(report_plot.lines("one", {"a": [(NOW, 3.0)]}))
+    assert [v for k, v in page.attributes if k == "points"] == ["346.0,212.0"]
+    assert page.texts.count("2026-03-05") == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "levels"),
+    [
+        ([357], 0, None, ["0", "100", "200", "300", "400"]),
+        ([1.0, 1.0], 0.9, 1, ["0.9", "0.925", "0.95", "0.975", "1"]),
+        ([0.86, 1.0], 0.9, 1, ["0.85", "0.9", "0.95", "1"]),
+        ([1.0], None, 1, ["0.9", "0.925", "0.95", "0.975", "1"]),
+        ([0], 0, None, ["0", "0.25", "0.5", "0.75", "1"]),
+        ([1_300_000], 0, None, ["0", "500k", "1,000k", "1,500k"]),
+        ([80_000_000], 0, None, ["0", "20M", "40M", "60M", "80M"]),
+    ],
+)
+def test_the_value_axis_has_round_numbers_and_holds_every_value(
+    values: list[float], low: float | None, high: float | None, levels: list[str]
+) -> None:
+    days = [NOW + n * timedelta(days=1) for n in range(len(values))]
+    page = Page(report_plot.lines("", {"a": list(zip(days, values, strict=True))}, low=low, high=high))
+    shown = [text for text in page.texts if re.fullmatch(r"[\d.,]+[kM]?", text)]
+    assert shown == levels

@@ -16,7 +16,7 @@ from nightly.record import Here
 from nightly.run import Request
 from nightly.schedule import HourTrigger, Schedule, background
 from tests.conftest import SECRET
-from tests.nightly.nights import HERE, Called, Clock, collections, night, runs
+from tests.nightly.nights import HERE, Called, Clock, collections, night, runs, scheduled_since
 
 BERLIN = hour("02:30", "Europe/Berlin")
 DAY = timedelta(days=1)
@@ -85,6 +85,19 @@ def test_hours_missed_are_made_up_for_by_one_run_and_the_others_are_recorded(
     assert skipped["summary"] == (
         "missed: nothing looked at the clock; the run due at 2026-01-14 01:30 UTC makes up for it"
     )
+
+
+def test_a_schedule_that_is_set_up_by_day_waits_for_its_first_night(database: Database, settings: Settings) -> None:
+    clock, called = Clock(_at("2026-01-11 13:00")), Called("only")
+    schedule = _schedule(database, settings, clock, called)
+    assert schedule.look() is None
+    assert called.calls == []
+    [found] = runs(database)
+    assert (found["outcome"], found["due_at"]) == ("skipped", _at("2026-01-11 01:30"))
+    assert found["summary"] == "before the schedule's first look; its first run is due at 2026-01-12 01:30 UTC"
+    clock.now = _at("2026-01-12 13:00")  # from now on a late look makes up for the night
+    assert schedule.look() is not None
+    assert _told(database) == [("01-11 01:30", "skipped"), ("01-12 01:30", "ok")]
 
 
 def test_an_hour_missed_by_more_than_the_grace_waits_for_the_next(database: Database, settings: Settings) -> None:
@@ -207,6 +220,7 @@ def test_the_scheduler_looks_at_once_and_then_waits_for_the_hour(database: Datab
         ran.set()
 
     clock = Clock(datetime.now(UTC))
+    scheduled_since(database, BERLIN.last_due(clock.now - DAY))
     scheduler: BackgroundScheduler = background(_schedule(database, settings, clock, Called("only", worked)))
     scheduler.start()
     try:
@@ -216,7 +230,7 @@ def test_the_scheduler_looks_at_once_and_then_waits_for_the_hour(database: Datab
         assert scheduler.get_job("wake").next_run_time - datetime.now(UTC) <= timedelta(seconds=60)
     finally:
         scheduler.shutdown(wait=True)
-    [found] = runs(database)
+    [_, found] = runs(database)
     assert (found["outcome"], found["due_at"]) == ("ok", BERLIN.last_due(clock.now))
 
 

@@ -8,6 +8,7 @@ person who runs the tests never reaches them.
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -41,6 +42,10 @@ _SWEPT = (
 for key in [k for k in os.environ if k.startswith(_SWEPT) and k not in TEST_KEYS]:
     del os.environ[key]
 
+# Else every worker, and every `kb` that a test starts, would compile the project anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # The same examples each time: a run fails for what was changed. `--hypothesis-profile default` looks for new ones.
 hypothesis.settings.register_profile("steady", derandomize=True, database=None)
 hypothesis.settings.load_profile("steady")
@@ -48,6 +53,11 @@ hypothesis.settings.load_profile("steady")
 SECRET = b"tests"
 #: Room that the servers of all workers need for their databases and logs.
 MEMORY_BYTES = 8 * 2**30
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test first: begun among the last, it would be waited for with one core at rest."""
+    items.sort(key=lambda item: item.path.name != "test_quality_gate.py")
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,7 @@ def _some_postgres() -> Iterator[str]:
             admin.execute("ALTER SYSTEM SET fsync = off")
             admin.execute("ALTER SYSTEM SET full_page_writes = off")
             admin.execute("ALTER SYSTEM SET autovacuum = off")
+            admin.execute("ALTER SYSTEM SET scram_iterations = 1")
             admin.execute("SELECT pg_reload_conf()")
         yield admin_dsn
     finally:
@@ -133,6 +144,7 @@ class Stocks:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._admin = psycopg.connect(server.admin_dsn, autocommit=True)  # one for all: a new session costs more
         self._made: dict[Builder | None, str] = {None: server.template}
 
     def template(self, build: Builder | None) -> str:
@@ -160,25 +172,24 @@ class Stocks:
             ensure_roles(database)
 
     def drop(self, name: str) -> None:
-        with psycopg.connect(self._server.dsn(name), autocommit=True) as own:
-            roles = [r[0] for r in own.execute("SELECT reader_role FROM kb.collections").fetchall()]
-        with psycopg.connect(self._server.admin_dsn, autocommit=True) as admin:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-            for role in roles:
-                admin.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(role)))
+        self._admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        own = f"kb_read_{name}_"  # so readers' roles are named, in full for names as short as these
+        roles = self._admin.execute("SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", (own,)).fetchall()
+        for (role,) in roles:
+            self._admin.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(role)))
 
     def close(self) -> None:
         for build, name in self._made.items():
             if build is not None:
                 self.drop(name)
+        self._admin.close()
 
     def _create(self, name: str, template: str) -> None:
-        with psycopg.connect(self._server.admin_dsn, autocommit=True) as admin:
-            admin.execute(
-                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
-                    sql.Identifier(name), sql.Identifier(template)
-                )
+        self._admin.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
+                sql.Identifier(name), sql.Identifier(template)
             )
+        )
 
 
 @pytest.fixture(scope="session")

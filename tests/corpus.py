@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from agent_server.catalog import Collection, create_collection, get_collection
-from agent_server.db import Database, execute
+from agent_server.db import Conn, Database, execute
 from agent_server.ingest import index, store
 from agent_server.ingest.paragraphs import paragraph_hash
 from agent_server.models import Chunk, FileStatus, Paragraph
@@ -63,17 +63,26 @@ def fill(
     with database.owner(collection.schema_name) as connection:
         execute(connection, "root_upsert", {"root": "r", "path": "/r"})
     rows = 0
-    for file in files:
-        put(database, collection, file, embedder)
-        rows += len(file.passages)
+    with database.owner(collection.schema_name) as connection:
+        for file in files:
+            _replace(connection, collection, file, embedder)
+            rows += len(file.passages)
     index.finish_load(database, collection, changed_rows=rows)
+    return collection_of(database, name)
+
+
+def collection_of(database: Database, name: str) -> Collection:
     with database.owner() as connection:
         return get_collection(connection, name)
 
 
 def put(database: Database, collection: Collection, file: File, embedder: HashEmbedder | None = None) -> None:
     """Replace one file's passages."""
-    embedder = embedder or HashEmbedder()
+    with database.owner(collection.schema_name) as connection:
+        _replace(connection, collection, file, embedder or HashEmbedder())
+
+
+def _replace(connection: Conn, collection: Collection, file: File, embedder: HashEmbedder) -> None:
     chunks = [chunk(n, text, file.heading) for n, text in enumerate(file.passages)]
     vectors = embedder.embed_passages([c.text for c in chunks]).vectors if chunks else None
     row = store.LedgerRow(
@@ -91,5 +100,4 @@ def put(database: Database, collection: Collection, file: File, embedder: HashEm
         dated=file.dated,
         metadata=json.dumps(file.metadata),
     )
-    with database.owner(collection.schema_name) as connection:
-        store.replace_file(connection, collection, row, chunks, vectors, retired=file.retired)
+    store.replace_file(connection, collection, row, chunks, vectors, retired=file.retired)

@@ -46,7 +46,7 @@ def test_processes_at_once_end_as_one_run_does(
             return subprocess.Popen([*kb, *arguments], env=environ, cwd=tmp_path, text=True, **pipes)
 
         def all_done(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str, str]]:
-            said = [process.communicate(timeout=120) for process in processes]
+            said = [process.communicate(timeout=600) for process in processes]
             return [(p.returncode, *out) for p, out in zip(processes, said, strict=True)]
 
         for name in ("MANY", "ONE"):

@@ -1,6 +1,7 @@
 """Another embedding model while the collection is searched: no search fails, the switch is one moment, nothing old
 stays."""
 
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,10 +21,11 @@ from agent_server.ingest.pipeline import ingest
 from agent_server.ingest.reembed import abort, reembed
 from agent_server.ingest.report import IngestReport
 from agent_server.ingest.steps import IngestOptions
-from agent_server.retrieval import search as search_module
+from agent_server.retrieval import retrieve
 from agent_server.retrieval.candidates import Run
 from agent_server.retrieval.search import search
 from agent_server.settings import Settings
+from tests.conftest import Builder
 from tests.corpus import File, put
 from tests.hash_embedder import HashEmbedder
 from tests.ingest.searching import searched
@@ -66,7 +68,10 @@ def new() -> HashEmbedder:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    root = tmp_path / "docs"
+    return _write(tmp_path / "docs")
+
+
+def _write(root: Path) -> Path:
     (root / "sub").mkdir(parents=True)
     (root / "a.md").write_text("# Ferries\n\nThe ferry costs ninepence.\n\n## Winter\n\nNothing runs in February.\n")
     (root / "b.txt").write_text("The lighthouse is painted every third year by the harbor office.\n")
@@ -77,15 +82,31 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
+def _ingest(database: Database, folder: Path, embedder: HashEmbedder) -> IngestReport:
+    return ingest(database, "DOCS", [folder], embedder, IngestOptions(bank=folder, isolate=False))
+
+
+def _docs(database: Database) -> None:
+    embedder = HashEmbedder(64, digest="old")
+    create_collection(database, "DOCS", embedder.identity())
+    with tempfile.TemporaryDirectory() as home:
+        _ingest(database, _write(Path(home) / "docs"), embedder)
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _docs if "sync" in request.fixturenames else None
+
+
 @pytest.fixture
 def sync(database: Database, old: HashEmbedder, folder: Path) -> Sync:
-    """Ingest the folder into DOCS with the old model."""
-    create_collection(database, "DOCS", old.identity())
+    """Ingest the folder into DOCS, which holds it, with the old model."""
+    with database.owner("kb_docs") as connection:
+        connection.execute("UPDATE roots SET path = %s", (str(folder.resolve()),))
 
     def run(embedder: HashEmbedder = old) -> IngestReport:
-        return ingest(database, "DOCS", [folder], embedder, IngestOptions(bank=folder, isolate=False))
+        return _ingest(database, folder, embedder)
 
-    run()
     return run
 
 
@@ -478,7 +499,7 @@ def test_a_search_that_has_begun_to_read_passages_is_finished_before_the_switch(
 ) -> None:
     """The switch is tried while the search stands between two statements: it gives way."""
     gave_way: list[float] = []
-    real = search_module.set_session
+    real = retrieve.set_session
 
     def set_session(connection: Conn, run: Run) -> None:
         real(connection, run)
@@ -487,6 +508,6 @@ def test_a_search_that_has_begun_to_read_passages_is_finished_before_the_switch(
             with pytest.raises(CollectionBusy):
                 reembed(database, "DOCS", new, pause=gave_way.append)
 
-    monkeypatch.setattr(search_module, "set_session", set_session)
+    monkeypatch.setattr(retrieve, "set_session", set_session)
     assert search(database, "DOCS", "what does the ferry cost", old).passages[0].dense_rank is not None
     assert gave_way

@@ -12,7 +12,8 @@ from agent_server.db import Database, execute
 from agent_server.ingest import index, store
 from nightly import claims
 from nightly.claims_review import Filter, decide, import_lines, select, show
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 
 FEE = "A visitor must pay the berth fee within 3 days after arrival."
 STAY = "A boat may stay at the guest quay for 14 days."
@@ -22,11 +23,19 @@ RULES = File("rules.md", (f"(a) {FEE}\n\n(b) {STAY}", f"(c) {DOGS}"), authority=
 GUIDE = File("guide.md", (f"Welcome to the harbour.\n\n{STAY}",), authority=0.4, heading="Moorings")
 
 
-@pytest.fixture
-def harbour(database: Database) -> Collection:
+def _harbour(database: Database) -> None:
     collection = fill(database, "HARBOUR", [RULES, GUIDE])
     claims.refresh(database, collection)
-    return collection
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "harbour" in request.fixturenames else None
+
+
+@pytest.fixture
+def harbour(database: Database) -> Collection:
+    return collection_of(database, "HARBOUR")
 
 
 def _rows(database: Database, collection: Collection, **wanted: Any) -> list[dict[str, Any]]:

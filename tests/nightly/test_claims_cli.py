@@ -8,7 +8,8 @@ import pytest
 from agent_server.catalog import Collection
 from agent_server.db import Database
 from nightly import claims
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 from tests.doors.conftest import Kb
 from tests.doors.conftest import kb as _kb
 from tests.doors.conftest import plain_kb as _plain_kb
@@ -31,11 +32,19 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-def harbour(database: Database) -> Collection:
+def _harbour(database: Database) -> None:
     collection = fill(database, "HARBOUR", [RULES])
     claims.refresh(database, collection)
-    return collection
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "harbour" in request.fixturenames else None
+
+
+@pytest.fixture
+def harbour(database: Database) -> Collection:
+    return collection_of(database, "HARBOUR")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

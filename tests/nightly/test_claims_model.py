@@ -13,7 +13,8 @@ from nightly import derived
 from nightly.claims_model import ModelReport, read_with_model
 from nightly.claims_review import Filter, select, show
 from nightly.jobs import context_for
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 from tests.ollama_double import OllamaDouble
 
 STAY = "A boat may stay at the guest quay for 14 days."
@@ -27,9 +28,18 @@ def double() -> Iterator[OllamaDouble]:
         yield running
 
 
+def _harbour(database: Database) -> None:
+    fill(database, "HARBOUR", [File("rules.md", (TEXT,), heading="Moorings")])
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "harbour" in request.fixturenames else None
+
+
 @pytest.fixture
 def harbour(database: Database) -> Collection:
-    return fill(database, "HARBOUR", [File("rules.md", (TEXT,), heading="Moorings")])
+    return collection_of(database, "HARBOUR")
 
 
 @pytest.fixture

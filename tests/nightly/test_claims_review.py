@@ -15,7 +15,8 @@ from agent_server.ingest.store import in_transaction
 from agent_server.retrieval.recall import recall_claims
 from nightly import claims
 from nightly.claims_review import Filter, Imported, decide, export_lines, import_lines, select, show
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 
 FEE = "A visitor must pay the berth fee within 3 days after arrival."
 STAY = "A boat may stay at the guest quay for 14 days."
@@ -23,11 +24,19 @@ DOGS = "Dogs may not enter the fuel dock."
 RULES = File("rules.md", (f"(a) {FEE}\n\n(b) {STAY}", f"(c) {DOGS}"), authority=1.0, heading="Moorings")
 
 
-@pytest.fixture
-def harbour(database: Database) -> Collection:
+def _harbour(database: Database) -> None:
     collection = fill(database, "HARBOUR", [RULES])
     claims.refresh(database, collection)
-    return collection
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "harbour" in request.fixturenames else None
+
+
+@pytest.fixture
+def harbour(database: Database) -> Collection:
+    return collection_of(database, "HARBOUR")
 
 
 def _line(**changes: Any) -> str:

@@ -10,7 +10,8 @@ from agent_server.db import Database
 from agent_server.retrieval.candidates import SearchOptions
 from agent_server.retrieval.search import search
 from nightly import defines
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 from tests.hash_embedder import HashEmbedder
 
 RULES = File(
@@ -25,9 +26,18 @@ RULES = File(
 GUIDE = File("guide.md", ["Ask for a guest berth by radio.", "The term slack means still water."])
 
 
+def _harbor(database: Database) -> None:
+    fill(database, "HARBOR", [RULES, GUIDE])
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbor if "harbor" in request.fixturenames else None
+
+
 @pytest.fixture
 def harbor(database: Database) -> Collection:
-    return fill(database, "HARBOR", [RULES, GUIDE])
+    return collection_of(database, "HARBOR")
 
 
 def terms(database: Database) -> list[tuple[Any, ...]]:

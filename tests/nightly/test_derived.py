@@ -8,7 +8,8 @@ from agent_server.settings import Settings
 from nightly import derived
 from nightly.jobs import Job, NightContext, StepReport
 from nightly.run import JOBS
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 from tests.hash_embedder import HashEmbedder
 from tests.nightly.nights import Clock
 from tests.ollama_double import OllamaDouble
@@ -20,9 +21,18 @@ RULES = File(
 )
 
 
+def _harbour(database: Database) -> None:
+    fill(database, "HARBOUR", [RULES])
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "harbour" in request.fixturenames else None
+
+
 @pytest.fixture
 def harbour(database: Database) -> Collection:
-    return fill(database, "HARBOUR", [RULES])
+    return collection_of(database, "HARBOUR")
 
 
 def _job(name: str) -> Job:

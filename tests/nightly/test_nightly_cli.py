@@ -4,20 +4,28 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_server.catalog import create_collection
 from agent_server.db import Database
-from agent_server.settings import Settings
+from agent_server.embedding import make_embedder
+from agent_server.ingest.pipeline import ingest
+from agent_server.ingest.steps import IngestOptions
+from agent_server.settings import Settings, load_settings
+from nightly.hours import hour
 from nightly.nightly_cli import JobName
 from nightly.record import NightLock
 from nightly.run import JOBS
+from tests.conftest import Builder
 from tests.doors.conftest import Kb, environment
 from tests.doors.conftest import plain_kb as _plain_kb
-from tests.nightly.nights import runs
+from tests.nightly.nights import runs, scheduled_since
 from tests.ollama_double import OllamaDouble
 
 plain_kb = _plain_kb
@@ -34,17 +42,42 @@ def environ(settings: Settings, double: OllamaDouble) -> dict[str, str]:
     return {**environment(settings), "KB_EMBEDDER": "ollama", "KB_OLLAMA_URL": double.url}
 
 
-@pytest.fixture
-def kb(plain_kb: Kb, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kb:
-    for key, value in environ.items():
-        monkeypatch.setenv(key, value)
-    folder = tmp_path / "docs"
+def _write(folder: Path) -> Path:
     folder.mkdir()
     (folder / "fees.md").write_text("# Fees\n\n“Berth fee” means the price of a place at the pier for one night.\n")
-    assert plain_kb("collection", "create", "HARBOUR").code == 0
-    assert plain_kb("ingest", "HARBOUR", str(folder)).code == 0
+    return folder
+
+
+def _harbour(database: Database) -> None:
+    with OllamaDouble() as double, tempfile.TemporaryDirectory() as home:
+        embedder = make_embedder(load_settings({"KB_EMBEDDER": "ollama", "KB_OLLAMA_URL": double.url}))
+        create_collection(database, "HARBOUR", embedder.identity())
+        ingest(database, "HARBOUR", [_write(Path(home) / "docs")], embedder, IngestOptions(isolate=False))
+        embedder.close()
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "kb" in request.fixturenames else None
+
+
+@pytest.fixture
+def kb(
+    plain_kb: Kb, environ: dict[str, str], database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Kb:
+    """`kb` where HARBOUR holds a folder, in which there is a new file."""
+    for key, value in environ.items():
+        monkeypatch.setenv(key, value)
+    folder = _write(tmp_path / "docs")
+    with database.owner("kb_harbour") as connection:
+        connection.execute("UPDATE roots SET path = %s", (str(folder.resolve()),))
     (folder / "dogs.md").write_text("# Dogs\n\nDogs are kept on a lead on every pier of the harbour, day and night.\n")
     return plain_kb
+
+
+def _last_hour_but_one(zone: str = "UTC") -> datetime:
+    due = hour("02:30", zone)
+    return due.last_due(due.last_due(datetime.now(UTC)) - timedelta(seconds=1))
 
 
 def test_the_names_on_the_command_line_are_those_of_the_jobs_in_their_order() -> None:
@@ -107,18 +140,20 @@ def test_while_another_run_is_at_work_the_exit_code_is_4(kb: Kb, database: Datab
         said = kb("nightly", "run", "maintain")
         assert (said.code, said.out) == (4, "")
         assert "another run is at work" in said.err
+        scheduled_since(database, _last_hour_but_one())
         assert kb("nightly", "run", "--due", "--json").code == 4
-    assert [r["outcome"] for r in runs(database)] == ["skipped"]  # the hour has its record
+    assert [r["outcome"] for r in runs(database)] == ["skipped", "skipped"]  # the hour has its record
 
 
 def test_what_is_due_runs_once(kb: Kb, monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
+    scheduled_since(database, _last_hour_but_one("Europe/Berlin"))
     monkeypatch.setenv("KB_TIMEZONE", "Europe/Berlin")
     assert kb("nightly", "run", "maintain", "--due").code == 0
     again = kb("nightly", "run", "--due")
     assert (again.code, again.out) == (0, "")
     assert "nothing is due" in again.err
     assert kb("nightly", "run", "--due", "--json").json == {"outcome": "nothing due"}
-    [found] = runs(database)
+    [_, found] = runs(database)
     assert found["due_at"] is not None
     assert [s["job"] for s in found["steps"]] == ["maintain"]
 
@@ -154,6 +189,7 @@ def test_python_m_nightly_is_the_same_run(kb: Kb, environ: dict[str, str], tmp_p
 def test_the_process_that_stays_makes_up_for_a_missed_hour_and_ends_when_asked(
     kb: Kb, environ: dict[str, str], tmp_path: Path, database: Database
 ) -> None:
+    scheduled_since(database, _last_hour_but_one())
     process: subprocess.Popen[Any] = subprocess.Popen(
         [sys.executable, "-m", "agent_server.doors.cli.main", "nightly", "schedule", "defines"],
         env={**os.environ, **environ},
@@ -170,7 +206,7 @@ def test_the_process_that_stays_makes_up_for_a_missed_hour_and_ends_when_asked(
     finally:
         process.kill()
     assert first.startswith("every day at 02:30 UTC; next ")
-    assert second == "run 1: ok: 1 steps: 1 ok\n"
+    assert second == "run 2: ok: 1 steps: 1 ok\n"
     assert (process.returncode, out) == (0, "")
     assert rest.startswith("stopping; ")
-    assert [(r["outcome"], r["due_at"] is not None) for r in runs(database)] == [("ok", True)]
+    assert [(r["outcome"], r["due_at"] is not None) for r in runs(database)[1:]] == [("ok", True)]

@@ -18,7 +18,8 @@ from agent_server.retrieval.explanation import Explained, Explanation
 from agent_server.retrieval.filters import Filters
 from agent_server.retrieval.search import search
 from ops.bench import clusters
-from tests.corpus import File, fill
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill
 from tests.hash_embedder import HashEmbedder
 from tests.retrieval.edges import cite, define
 
@@ -55,8 +56,7 @@ def _one(
 # -- the figures of the search ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def varied(database: Database) -> Collection:
+def _varied(database: Database) -> None:
     """Passages of random words, some with codes, copies, and paragraphs that many files share."""
     rng = random.Random(11)
     files = []
@@ -73,7 +73,17 @@ def varied(database: Database) -> Collection:
             f"the same words {n // 10} in {WORDS[1]} several {WORDS[2]} files",
         ]
         files.append(File(f"{folder}/f{n}.txt", passages, rng.choice([0.0, 0.4, 1.0]), heading=rng.choice(WORDS[:5])))
-    return fill(database, "VARIED", files)
+    fill(database, "VARIED", files)
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _varied if "varied" in request.fixturenames else None
+
+
+@pytest.fixture
+def varied(database: Database) -> Collection:
+    return collection_of(database, "VARIED")
 
 
 def _assert_same(result: Any, explained: Explanation) -> None:

@@ -23,7 +23,8 @@ from agent_server.retrieval.recalled import RecallResult
 from agent_server.settings import Settings
 from nightly import claims
 from nightly.claims_review import Filter, decide
-from tests.corpus import File, fill, put
+from tests.conftest import Builder
+from tests.corpus import File, collection_of, fill, put
 from tests.doors.conftest import environment
 from tests.hash_embedder import HashEmbedder
 from tests.ollama_double import OllamaDouble
@@ -55,11 +56,19 @@ GUIDE = File(
 )
 
 
-@pytest.fixture
-def harbour(database: Database) -> Collection:
+def _harbour(database: Database) -> None:
     collection = fill(database, "HARBOUR", [GLOSSARY, RULES, GUIDE])
     claims.refresh(database, collection)
-    return collection
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbour if "harbour" in request.fixturenames else None
+
+
+@pytest.fixture
+def harbour(database: Database) -> Collection:
+    return collection_of(database, "HARBOUR")
 
 
 def _recall(database: Database, collection: Collection, query: str, limit: int = 5) -> RecallResult:

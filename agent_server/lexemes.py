@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_IDENTIFIER_CHARS = 120
 _MAX_POSITION = 16383  # Postgres' limits for a tsvector
@@ -22,6 +23,8 @@ _SPACELESS = re.compile(
 )
 _TOKEN = re.compile(r"\w+(?:[-./@_:]\w+|(?<=[\d)])\(\w{1,5}\))*")
 _SIGNED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z](?:\+\+|#)|\.[A-Za-z]{2,10})(?![\w#+])")
+# Of the above, those that a text without "#" and "++" has.
+_DOTTED_NAME = re.compile(r"\.(?<![\w.]\.)[A-Za-z]{2,10}(?![\w#+])")
 # A code at the start of a line, behind the marks of rows, items, quotes and headings, with nothing but its own signs up
 # to a cell's or a term's end: a line of running text may start with a code by chance.
 _ENTRY = re.compile(
@@ -34,9 +37,13 @@ _BARE_NUMBER = re.compile(r"\W*(\d{3,9})\W*")
 _NUMBER_AS_CODE = re.compile(r"\b(?:codes?|numbers?|no\.?|nr\.?)[ #:]*(\d{3,9})(?!\w|[-.,/]\d)", re.IGNORECASE)
 _NUMBER_OF_CODE = re.compile(r"[^\W\d_]+(\d{3,9})")
 _COMPONENT = re.compile(r"\d+|[^\W\d_]+")
-_LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+# These four begin with what they take, and look back over it: a search for a look-behind would stop at every letter.
+_DIGIT_AFTER_LETTER = re.compile(r"\d(?<=[^\W\d_]\d)")
+_DIGIT_BEFORE_LETTER = re.compile(r"\d(?=[^\W\d_])")
 # Between parts of words. A dot between digits stays: 4.2 is one number to Postgres, and to people.
-_JOINER = re.compile(r"(?<=\w)[-/@_:](?=\w)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d])|[-+](?=\d)")
+_JOINER = re.compile(r"[-+./:@_](?:(?<=[-+])(?=\d)|(?=\w)(?:(?<=\w[-/@_:])|(?<=[^\W\d]\.))|(?=[^\W\d])(?<=\d\.))")
+_EDGES = ".,;:!?()[]\"'“”‘’"  #: signs around a word that make no code of it
+_LOOSE = ("Cf", "Mn")  #: categories of invisible characters, and of accents apart from their letter
 _BARE_SCRIPTS = re.compile("[A-Za-z\u0370-\u03ff\u0400-\u052f]")
 
 
@@ -67,6 +74,7 @@ class LexicalText:
         )
 
 
+@lru_cache(maxsize=4)  # a passage's text is folded for each kind of its lexemes
 def fold(text: str) -> str:
     """Compatibility forms composed, accents of Latin, Greek and Cyrillic letters and invisible characters gone.
 
@@ -74,9 +82,12 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
+    text = unicodedata.normalize("NFKD", text)
+    if not any(unicodedata.category(char) in _LOOSE for char in set(text) if char > "\x7f"):
+        return unicodedata.normalize("NFC", text)
     out: list[str] = []
     base = ""
-    for char in unicodedata.normalize("NFKD", text):
+    for char in text:
         category = unicodedata.category(char)
         if category == "Cf":
             continue
@@ -106,7 +117,8 @@ def lexical_text(text: str, *, question: bool = False) -> LexicalText:
         for run in _SPACELESS.findall(folded):
             extras.extend(f"~{pair}" for pair in _bigrams(run))
         folded = _SPACELESS.sub(" ", folded)
-    words = _LETTER_DIGIT.sub(" ", _JOINER.sub(" ", folded))
+    words = _DIGIT_AFTER_LETTER.sub(r" \g<0>", _JOINER.sub(" ", folded))
+    words = _DIGIT_BEFORE_LETTER.sub(r"\g<0> ", words)
     return LexicalText(words, tuple(extras))
 
 
@@ -140,23 +152,29 @@ def _bigrams(run: str) -> Iterable[str]:
 
 
 def _identifiers(text: str, *, question: bool) -> Iterator[str]:
-    for match in _SIGNED_NAME.finditer(text):
+    signed = _SIGNED_NAME if "#" in text or "++" in text else _DOTTED_NAME
+    for match in signed.finditer(text):
         yield "#" + match.group().lower()
-    previous, previous_end = "", -2
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if token.isalpha():
-            previous, previous_end = token, match.end()
+    before = ""  # the word that ends right before the next piece
+    for piece in text.split(" "):
+        # Nearly all pieces are a word with a sign at most.
+        bare = piece if piece.isalpha() else piece.strip(_EDGES)
+        if bare.isalpha():
+            before = bare if piece.endswith(bare) else ""
             continue
-        adjacent = previous if match.start() == previous_end + 1 and text[previous_end] in " -" else ""
-        yield from _forms(token, adjacent, question=question)
-        previous, previous_end = "", -2
+        last = ""
+        for match in _TOKEN.finditer(piece):
+            token = match.group()
+            last = token if token.isalpha() and match.end() == len(piece) else ""
+            if not token.isalpha():
+                yield from _forms(token, "" if match.start() else before, question=question)
+        before = last
 
 
 def _forms(token: str, word_before: str, *, question: bool) -> Iterator[str]:
     """Identifier forms of a token that is more than letters, and of the word before joined to it."""
     lowered = token.lower()
-    if not any(char.isdigit() for char in token):
+    if not any(map(str.isdigit, token)):
         # Names: user_id, setup.html, jane@example.com, docs/guide.md; not long-term or and/or.
         if "_" in token or "@" in token or "." in token:
             yield "#" + lowered[:MAX_IDENTIFIER_CHARS]

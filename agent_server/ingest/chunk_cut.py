@@ -9,11 +9,12 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+# The mark comes first in the pattern, so that a search stops at marks alone.
 _SENTENCE_END = re.compile(
-    r"[.!?…]++[\"'”’»)\]*_`]*+"
-    r"|[。！？]++[」』）”’]*+"
+    r"[.!?…。！？\n](?:(?<=[.!?…])[.!?…]*+[\"'”’»)\]*_`]*+"
+    r"|(?<=[。！？])[。！？]*+[」』）”’]*+"
     # a blank line, or a line that begins like a list item: (a), 1., -
-    r"|\n(?=[ \t]*+(?:\n|[-*•‣][ \t]|\(?(?:[A-Za-z]{1,4}|\d{1,3})[.)][ \t]))"
+    r"|(?<=\n)(?=[ \t]*+(?:\n|[-*•‣][ \t]|\(?(?:[A-Za-z]{1,4}|\d{1,3})[.)][ \t])))"
 )
 _STRONG_CLAUSE = re.compile(r"[;:](?=\s)|[；：]|\n(?=\s*\()")
 _CLAUSE = re.compile(r"[,;:—–](?=\s)|[、，；：]")

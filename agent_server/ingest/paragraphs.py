@@ -12,7 +12,10 @@ MIN_CHARS = 80  #: normalised characters below which a paragraph is too common t
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _LIST_MARK = re.compile(r"\A\s*(?:[-*+•‣◦–][ \t]+|#?\d{1,9}[.)][ \t]+|#\.[ \t]+)(?:\[[ xX]\][ \t]+)?")
 #: Asterisks, backticks and doubled tildes everywhere; underscores only at the edge of a word (snake_case is a name).
-_EMPHASIS = re.compile(r"[*`]+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|(?<=[^\w\s])_+(?!\w)")
+#: The sign comes first in the pattern: a search for what stands before it would stop at every letter.
+_EMPHASIS = re.compile(
+    r"[*`~_](?:(?<=[*`])[*`]*|(?<=~)~|(?<!\w_)(?<=_)_*(?=\w)|(?<=\w_)_*(?!\w)|(?<=[^\w\s]_)_*(?!\w))"
+)
 
 
 def _folded(text: str) -> str:
@@ -22,7 +25,7 @@ def _folded(text: str) -> str:
 
 def _bare(text: str) -> str:
     """The words of a paragraph without what a quotation, a list or emphasis puts around them."""
-    text = _QUOTE.sub("", text)
+    text = _QUOTE.sub("", text) if ">" in text else text
     text = _LIST_MARK.sub("", text)
     return _folded(_EMPHASIS.sub("", text))
 

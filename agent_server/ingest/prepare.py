@@ -32,13 +32,14 @@ def passage_text(context: str, text: str) -> str:
 def prepare(chunks: Sequence[Chunk]) -> Part:
     """`chunks` as a part; pure."""
     hashes = tuple(passage_hash(c.text) for c in chunks)
-    rows = [_row(n, chunk, hash_) for n, (chunk, hash_) in enumerate(zip(chunks, hashes, strict=True), 1)]
+    contexts = {c: lexical_text(c) for c in {c.context for c in chunks}}
+    both = zip(chunks, hashes, strict=True)
+    rows = [_row(n, chunk, hash_, contexts[chunk.context]) for n, (chunk, hash_) in enumerate(both, 1)]
     return Part(tuple(passage_text(c.context, c.text) for c in chunks), hashes, json.dumps(rows))
 
 
-def _row(position: int, chunk: Chunk, hash_: bytes) -> dict[str, Any]:
+def _row(position: int, chunk: Chunk, hash_: bytes, context: LexicalText) -> dict[str, Any]:
     body = lexical_text(chunk.text)
-    context = lexical_text(chunk.context)
     # A section without a number of its own ("Why") does not bear the number that it stands under.
     bears_label = label(chunk.heading_path[-1:]) == chunk.label
     own = (label_lexemes(chunk.label) if bears_label else ()) + entry_lexemes(chunk.text)

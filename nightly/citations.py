@@ -24,8 +24,9 @@ from nightly.references.edges import Dangling, Edges, Link, edges_of
 from nightly.references.manuscript import Passage, assemble
 from nightly.statements import execute, fetch_all
 
-#: Raise it when the rules find something else in the same text: every source is then read again.
-RULES = 2
+#: Raise it when the rules find something else in the same text, or something else is kept of it: every source is then
+#: read again.
+RULES = 3
 #: A source of more passages is neither cited nor read for citations: it would have to be held in memory.
 MAX_PASSAGES = 20_000
 TRIES = 5
@@ -120,7 +121,9 @@ def _read_source(shelf: "_Shelf", source: str, report: CitationsReport) -> None:
         edges = edges_of(book, shelf) if book is not None else Edges()
         execute(connection, "citations_clear_links", {"source": source})
         execute(connection, "citations_clear_dangling", {"source": source})
-        links = execute(connection, "citations_links", {"rows": json.dumps([_link(one) for one in edges.links])})
+        rows = json.dumps([_link(one) for one in edges.links])
+        config = shelf.collection.text_search_config
+        links = execute(connection, "citations_links", {"rows": rows, "config": config})
         rows = json.dumps([_dangling(one) for one in edges.dangling])
         dangling = execute(connection, "citations_dangling", {"rows": rows})
         done = {"source": source, "version": version["version"], "wants": sorted(edges.wants)}

@@ -67,7 +67,7 @@ def test_a_collection_of_the_first_schema_gets_what_a_new_one_has(
         )
         connection.execute(
             "DROP FUNCTION kb_old.claims_settle, kb_old.claims_lose_deleted, kb_old.claims_lose_changed,"
-            " kb_old.count_claim CASCADE"
+            " kb_old.count_claim, kb_old.citing_lexemes CASCADE"
         )
         connection.execute("UPDATE public.schema_version SET version_num = '0001'")
     assert migrate(database) == head_revision()

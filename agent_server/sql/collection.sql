@@ -102,6 +102,7 @@ CREATE TABLE :"schema".links (
     to_start     integer NOT NULL,                 -- where the cited paragraph, or the definition, stands
     to_end       integer NOT NULL,
     target_label text NOT NULL,                    -- what was named: "§ 12.4(a)(1)", "Article 6", "PEP 8"
+    said         text[] COLLATE "C" NOT NULL DEFAULT '{}', -- of a citation: citing_lexemes of its words
     CHECK (from_start < from_end AND to_start <= to_end)
 );
 -- What a passage leads to. Unique: the same words lead to the same place once.
@@ -336,6 +337,18 @@ CREATE TRIGGER count_deleted AFTER DELETE ON :"schema".chunks
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION :"schema".count_deleted();
 CREATE TRIGGER count_updated AFTER UPDATE ON :"schema".chunks
     REFERENCING OLD TABLE AS gone NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION :"schema".count_updated();
+
+-- Lexemes of the sentence, or of the cell of a table, that holds a passage's characters from_start to from_end: of so
+-- much of it as stands within 300 characters on either side. A search follows a citation when its sentence is about the
+-- question; to read it then took most of the time.
+CREATE FUNCTION :"schema".citing_lexemes(config regconfig, passage text, from_start integer, from_end integer)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN tsvector_to_array(to_tsvector(config,
+    regexp_replace(substr(passage, greatest(from_start - 299, 1), least(from_start, 300)),
+                   '^.*([.;:?!]\s|\n\s*\n|\|)', '')
+    || substr(passage, from_start + 1, from_end - from_start)
+    || regexp_replace(substr(passage, from_end + 1, 300), '([.;?!](\s|$)|\n\s*\n|\n\|).*$', '')));
 
 -- Makes the best live evidence of some claims their leading one. Without any a claim turns stale; a stale one that has
 -- evidence again becomes what it was. What a rule has verified rests on what a rule vouches for. Each change is an

@@ -7,7 +7,8 @@
 --      used (flag and value)   keys of terms that the question may use (text array)
 --      asked (flag and value)  keys of terms that it may ask for, likeliest first, with per_term: definitions looked at
 --                    of a term
---      config, lexemes, weights  (with cites or asked) the question's words, to weigh citing sentences and definitions
+--      lexemes, weights  (with cites or asked) the question's words, to weigh citing sentences and definitions
+--      config        (with asked) of the collection
 --      hub           a passage that more edges of a relation lead to is passed over
 --      vector, bm25  the question, as in hybrid.sql
 --      of a filter, each only when it is in use, as in hybrid.sql
@@ -70,9 +71,9 @@ hit AS MATERIALIZED (
 ),
 \if :{?cites}
 cited AS MATERIALIZED (
-    SELECT h.id AS from_id, h.place, l.to_chunk, l.anchor, l.from_start, l.from_end
+    SELECT h.id AS from_id, h.place, l.*
     FROM hit h CROSS JOIN LATERAL (
-        SELECT to_chunk, anchor, from_start, from_end FROM links
+        SELECT to_chunk, anchor, from_start, from_end, said FROM links
         WHERE from_chunk = h.id AND relation = 'cites'
         ORDER BY from_start, from_end, to_chunk, to_start
         LIMIT :'per_hit'::integer) AS l
@@ -82,11 +83,11 @@ reached AS (
     SELECT DISTINCT ON (to_chunk) *
     FROM (SELECT NULL::bigint AS to_chunk, NULL AS relation, NULL AS anchor, NULL::bigint AS from_id,
                  NULL::bigint AS place, NULL::integer AS hop, NULL AS form, NULL::integer AS from_start,
-                 NULL::integer AS from_end
+                 NULL::integer AS from_end, NULL::text[] AS said
           WHERE false
 \if :{?asked}
           UNION ALL
-          SELECT chunk, 'defines', term, NULL, NULL, 0, form, from_start, from_end
+          SELECT chunk, 'defines', term, NULL, NULL, 0, form, from_start, from_end, NULL
           FROM (SELECT t.*, k.position, min(k.position) OVER () AS likeliest
                 FROM unnest(:'asked'::text[]) WITH ORDINALITY AS k(key, position) CROSS JOIN LATERAL (
                     SELECT chunk, term, form, from_start, from_end FROM terms
@@ -97,14 +98,14 @@ reached AS (
 \endif
 \if :{?cites}
           UNION ALL
-          SELECT to_chunk, 'cites', anchor, from_id, place, 1, '', from_start, from_end FROM cited
+          SELECT to_chunk, 'cites', anchor, from_id, place, 1, '', from_start, from_end, said FROM cited
 \if :{?onward}
           UNION ALL
-          SELECT l.to_chunk, 'cites', l.anchor, f.to_chunk, f.place, 2, '', l.from_start, l.from_end
+          SELECT l.to_chunk, 'cites', l.anchor, f.to_chunk, f.place, 2, '', l.from_start, l.from_end, l.said
           FROM (SELECT DISTINCT ON (to_chunk) to_chunk, place FROM cited ORDER BY to_chunk, place
                 LIMIT :'per_hit'::integer) AS f
           CROSS JOIN LATERAL (
-              SELECT to_chunk, anchor, from_start, from_end FROM links
+              SELECT to_chunk, anchor, from_start, from_end, said FROM links
               WHERE from_chunk = f.to_chunk AND relation = 'cites'
               ORDER BY from_start, from_end, to_chunk, to_start
               LIMIT :'onward'::integer) AS l
@@ -112,7 +113,7 @@ reached AS (
 \endif
 \if :{?used}
           UNION ALL
-          SELECT l.to_chunk, 'defines', l.anchor, h.id, h.place, 3, '', NULL, NULL
+          SELECT l.to_chunk, 'defines', l.anchor, h.id, h.place, 3, '', NULL, NULL, NULL
           FROM hit h CROSS JOIN LATERAL (
               SELECT to_chunk, anchor FROM links
               WHERE from_chunk = h.id AND relation = 'defines' AND target_label = ANY (:'used'::text[])
@@ -139,16 +140,8 @@ SELECT c.id, c.chunk_id, c.passage_hash, c.authority, r.relation, r.anchor, r.fr
 \if :{?cites}
            WHEN r.relation = 'cites' THEN (
                SELECT coalesce(sum(q.weight), 0)
-               FROM unnest(:'lexemes'::text[], :'weights'::double precision[]) AS q(lexeme, weight),
-                    (SELECT tsvector_to_array(to_tsvector(:'config'::regconfig,
-                         -- The rest of the sentence, or of the cell of a table, on both sides of the citing words.
-                         regexp_replace(substr(f.text, greatest(r.from_start - 299, 1), least(r.from_start, 300)),
-                                        '^.*([.;:?!]\s|\n\s*\n|\|)', '')
-                         || r.anchor
-                         || regexp_replace(substr(f.text, r.from_end + 1, 300),
-                                           '([.;?!](\s|$)|\n\s*\n|\n\|).*$', ''))) AS words
-                     FROM chunks f WHERE f.id = r.from_id) AS said
-               WHERE q.lexeme = ANY (said.words))
+               FROM unnest(:'lexemes'::text[], :'weights'::double precision[]) AS q(lexeme, weight)
+               WHERE q.lexeme = ANY (r.said))
 \endif
        END
        AS own_weight

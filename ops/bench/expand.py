@@ -24,11 +24,12 @@ from agent_server.retrieval.search import search
 from ops.bench import clusters
 
 LINKS = """
-INSERT INTO links (from_chunk, to_chunk, relation, anchor, from_start, from_end, to_start, to_end, target_label)
-SELECT c.id, 1 + (c.id * 7919 + k * 104729) %% %(rows)s, 'cites', 'see there', k, k + 1, 0, 1, 'there'
+INSERT INTO links (from_chunk, to_chunk, relation, anchor, from_start, from_end, to_start, to_end, target_label, said)
+SELECT c.id, 1 + (c.id * 7919 + k * 104729) %% %(rows)s, 'cites', 'see there', k, k + 1, 0, 1, 'there',
+       citing_lexemes('english', text, k, k + 1)
 FROM chunks c, generate_series(1, 4) AS k
 UNION ALL
-SELECT id, 1, 'cites', 'see the first', 9, 10, 0, 1, 'first' FROM chunks
+SELECT id, 1, 'cites', 'see the first', 9, 10, 0, 1, 'first', citing_lexemes('english', text, 9, 10) FROM chunks
 """
 TERMS = """
 INSERT INTO terms (term, folded, chunk, form, scope, from_start, from_end)

@@ -103,6 +103,13 @@ def test_references_become_edges_and_what_leads_nowhere_is_kept(database: Databa
     assert dangling(database) == {NO_PEP}
 
 
+def test_an_edge_keeps_the_words_of_the_sentence_that_cites(database: Database, sync: Callable[[], Any]) -> None:
+    sync()
+    kept = dict(rows(database, "SELECT anchor, said FROM links"))
+    assert {"say", "cfr", "pep"} <= set(kept["§ 31.2(a)"])
+    assert not {"five", "fee"} & set(kept["§ 31.2(a)"])
+
+
 def test_an_unchanged_bank_rebuilds_and_writes_nothing(database: Database, sync: Callable[[], Any]) -> None:
     sync()
     before = states(database)

@@ -7,8 +7,9 @@ from agent_server.db import Database
 from agent_server.terms import fold_term
 
 LINK = """
-INSERT INTO links (from_chunk, to_chunk, relation, anchor, from_start, from_end, to_start, to_end, target_label)
-SELECT f.id, t.id, %(relation)s, %(anchor)s, %(at)s, %(end)s, 0, 1, %(label)s
+INSERT INTO links (from_chunk, to_chunk, relation, anchor, from_start, from_end, to_start, to_end, target_label, said)
+SELECT f.id, t.id, %(relation)s, %(anchor)s, %(at)s, %(end)s, 0, 1, %(label)s,
+       citing_lexemes('english', f.text, %(at)s, %(end)s)
 FROM chunks f, chunks t WHERE f.chunk_id = %(source)s AND t.chunk_id = %(target)s
 """
 TERM = """

@@ -20,8 +20,8 @@ from agent_server.retrieval.filters import Filters
 from agent_server.retrieval.intent import read_intent
 from agent_server.retrieval.search import search
 from agent_server.retrieval.weigh import Candidate, Group
-from tests.conftest import SECRET, Server
-from tests.corpus import File, fill, put
+from tests.conftest import SECRET, Builder, Server
+from tests.corpus import File, collection_of, fill, put
 from tests.hash_embedder import HashEmbedder
 from tests.retrieval.edges import cite, define, use
 
@@ -39,12 +39,20 @@ OFF = SearchOptions(top_k=3, expand=())
 ON = SearchOptions(top_k=3, expand=("cites", "defines"))
 
 
-@pytest.fixture
-def harbor(database: Database) -> Collection:
+def _harbor(database: Database) -> None:
     collection = fill(database, "HARBOR", FILES)
     define(database, collection, [("Guest berth", "rules.txt::0")])
     cite(database, collection, ("rules.txt::1", "rules.txt::2"), ("rules.txt::2", "rules.txt::3"))
-    return collection
+
+
+@pytest.fixture
+def stock(request: pytest.FixtureRequest) -> Builder | None:
+    return _harbor if "harbor" in request.fixturenames else None
+
+
+@pytest.fixture
+def harbor(database: Database) -> Collection:
+    return collection_of(database, "HARBOR")
 
 
 def ask(database: Database, question: str, options: SearchOptions = ON) -> SearchResult:
@@ -156,6 +164,32 @@ def test_a_citation_in_a_sentence_about_something_else_is_followed_for_the_first
     assert ids(ask(database, question, replace(ON, top_k=2))) == ["a.txt::0", "a.txt::1"]
     cite(database, collection, ("a.txt::0", "b.txt::1"))
     assert ids(ask(database, question, replace(ON, top_k=2))) == ["a.txt::0", "b.txt::1", "a.txt::1"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Dogs are leashed. ", ". Cats are not."),
+        ("Dogs: ", "; cats."),
+        ("Dogs are leashed\n\n", "\n\nCats are not"),
+        ("| Dogs | ", "\n| Cats | are not |"),
+        ("dogs " * 100, " and so on" * 40 + " cats"),
+        ("", ""),
+    ],
+)
+def test_a_citation_is_known_by_its_own_sentence_or_cell(
+    database: Database, harbor: Collection, before: str, after: str
+) -> None:
+    anchor = "section nine"
+    text = f"{before}Boats pay as {anchor} says{after}"
+    start = text.index(anchor)
+    values = ["english", text, start, start + len(anchor)]
+    with database.owner(harbor.schema_name) as connection:
+        row = connection.execute("SELECT citing_lexemes(%s, %s, %s, %s)", values).fetchone()
+    assert row is not None
+    assert {"boat", "pay", "section", "nine", "say"} <= set(row[0])
+    assert "cat" not in row[0]
+    assert ("dog" in row[0]) == before.startswith("dogs")
 
 
 def test_no_citation_stands_beside_a_definition_that_is_asked_for(database: Database, harbor: Collection) -> None:

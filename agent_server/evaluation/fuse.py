@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from agent_server.catalog import Fusion
-from agent_server.retrieval.candidates import MENTION_WEIGHT
 from agent_server.retrieval.weigh import Candidate
 
 #: Of hybrid.sql: a passage outside both arms' first NEAR_TOP is never lifted over one in both arms' first AGREED.
@@ -32,11 +31,11 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class Member:
     """A candidate of either arm with both scores (where the passage has a vector) and the rank among those that hold a
-    code of the question; `entry`: whether it is what the code stands for, not a mention."""
+    code of the question; `code_part` is what that rank counts: 1 for what the code stands for, less for a mention."""
 
     candidate: Candidate
     code_rank: int | None = None
-    entry: bool | None = None
+    code_part: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def _by_rank(members: Sequence[Member], asked: Asked, setting: Setting) -> list[
     for member in members:
         dense, lexical = (0.0 if r is None else 1.0 / (asked.rrf_k + r) for r in _ranks(member, setting))
         code = 0.0 if member.code_rank is None else 1.0 / (asked.rrf_k + member.code_rank)
-        coded = code_weight * (1 if member.entry else MENTION_WEIGHT) * code
+        coded = code_weight * (member.code_part or 0.0) * code
         out.append(dense / greatest + lexical / greatest + coded / greatest)
     return out
 

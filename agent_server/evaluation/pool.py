@@ -113,4 +113,4 @@ def _member(row: Mapping[str, Any]) -> Member:
         context=row["context"],
         paragraphs=dict.fromkeys(row["paragraph_hashes"], (0, 0)),
     )
-    return Member(candidate, row["code_rank"], row["leads"])
+    return Member(candidate, row["code_rank"], row["code_part"])

@@ -18,8 +18,8 @@ from agent_server.settings import Settings
 #: What the rank among passages that hold a code of the question counts, against 1 for each arm's rank, times the share
 #: of the question that the code makes up: all of it in "NW-4021", little in a sentence that mentions a year.
 CODE_WEIGHT = 3.0
-#: What of it a passage gets that mentions a code which has an entry elsewhere (a row, a heading, a definition). Where
-#: it holds much more of the question's other words than the entry does, it is the entry that gets as much.
+#: What of it a passage gets that mentions a code which has an entry elsewhere (a row, a heading, a definition). One
+#: that holds much more of the question's other words than the entry does gets all of it, the entry half the difference.
 MENTION_WEIGHT = 0.5
 #: How much of the fused list a reranker reads.
 RERANK_DEPTH = 30

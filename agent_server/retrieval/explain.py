@@ -281,7 +281,7 @@ def _anchor_of(group: Group) -> list[str]:
 
 def _fusion(own: Mapping[str, Any]) -> Fused:
     names = ("by_dense", "by_lexical", "by_code", "fused", "bonus", "score")
-    return Fused(**{n: float(own[n]) for n in names}, code_rank=own["code_rank"], code_leads=bool(own["leads"]))
+    return Fused(**{n: float(own[n]) for n in names}, code_rank=own["code_rank"], code_part=own["code_part"])
 
 
 def _order(passage: Explained) -> tuple[Any, ...]:

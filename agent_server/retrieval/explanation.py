@@ -32,7 +32,7 @@ class Fused:
     bonus: float
     score: float
     code_rank: int | None  #: among candidates that hold a rare code of the question
-    code_leads: bool  #: whether it counts in full there: the code's own entry, or what says more of what is asked
+    code_part: float | None  #: what that rank counts: 1 for the code's own entry, less for a mention
 
     @property
     def is_capped(self) -> bool:

@@ -24,9 +24,9 @@ BUDGET_PASSAGES = 2000
 MAX_CODE_PASSAGES = 50
 MAX_CODE_SHARE = 0.01
 #: By how much of the weight of a question's other words a passage that mentions its code must have more of them than
-#: the code's own entry to come before it, and by how much at least: 1.5 is the IDF of a word in every fifth passage.
+#: the code's own entry to come before it, and by how much at least: 2 is the IDF of a word in every seventh passage.
 OTHERS_SHARE = 1 / 3
-OTHERS_LEAST = 1.5
+OTHERS_LEAST = 2.0
 #: Combinations of this many terms are spelled out in the final query; deeper ones are covered by their beginning.
 MAX_DEPTH = 3
 MAX_ALTERNATIVES = 400

@@ -12,6 +12,8 @@
 --                   third rank, as words and meaning alone would drown a code among its neighbours
 --      entries      those of them that have an entry of their own, '' when none has: its passage comes before those
 --                   that mention the code, which count mention_weight
+--      others       the question's other words with their weights, a JSON object by quoted lexeme: where a passage that
+--                   mentions the code holds more of them than the entry, by over others_margin, it comes first
 --      excluded     paragraph hashes of near copies found already: their passages are passed over
 --      dense_before, lexical_before   how many candidates earlier rounds brought: ranks go on behind them
 --      exact        flag: compare vectors one by one, as few passages are left or the index brought too few
@@ -120,30 +122,43 @@ dense AS MATERIALIZED (
 ),
 lexical AS MATERIALIZED (
     SELECT id, :'lexical_before'::integer + row_number() OVER (ORDER BY cost, chunk_id) AS rank,
-           CASE WHEN coded THEN row_number() OVER (PARTITION BY coded ORDER BY entry DESC, cost, chunk_id) END AS code_rank,
-           entry
-    FROM (SELECT id, chunk_id, tsv @@ nullif(:'codes'::text, '')::tsquery AS coded,
-                 coalesce(tsv @@ nullif(:'entries'::text, '')::tsquery, true) AS entry,
-                 CASE :'ranker'::text WHEN 'bm25' THEN bm25 <#> :'bm25'::sparsevec
-                                      ELSE -ts_rank_cd(tsv, nullif(:'tsquery'::text, '')::tsquery) END AS cost
-          FROM (SELECT id, chunk_id, tsv, bm25, paragraph_hashes FROM searched WHERE canonical
+           CASE WHEN coded THEN row_number() OVER (PARTITION BY coded ORDER BY code_part DESC, cost, chunk_id) END AS code_rank,
+           code_part
+    FROM (
+        SELECT *,
+               CASE WHEN max(said) OVER () > max(said) FILTER (WHERE entry) OVER () + :'others_margin'::double precision
+                    THEN CASE WHEN said = max(said) OVER () THEN 1
+                              WHEN entry THEN (1 + :'mention_weight'::double precision) / 2
+                              ELSE :'mention_weight'::double precision END
+                    WHEN entry THEN 1
+                    ELSE :'mention_weight'::double precision END AS code_part
+        FROM (SELECT id, chunk_id, tsv @@ nullif(:'codes'::text, '')::tsquery AS coded,
+                     coalesce(tsv @@ nullif(:'entries'::text, '')::tsquery, true) AS entry,
+                     CASE WHEN tsv @@ nullif(:'codes'::text, '')::tsquery
+                          THEN (SELECT coalesce(sum(weight::double precision), 0)
+                                FROM jsonb_each_text(:'others'::jsonb) AS word(lexeme, weight)
+                                WHERE tsv @@ lexeme::tsquery) END AS said,
+                     CASE :'ranker'::text WHEN 'bm25' THEN bm25 <#> :'bm25'::sparsevec
+                                          ELSE -ts_rank_cd(tsv, nullif(:'tsquery'::text, '')::tsquery) END AS cost
+              FROM (SELECT id, chunk_id, tsv, bm25, paragraph_hashes FROM searched WHERE canonical
 \if :{?filtered}
-                UNION ALL
-                SELECT id, chunk_id, tsv, bm25, paragraph_hashes FROM other_copy JOIN chunks USING (id)
+                    UNION ALL
+                    SELECT id, chunk_id, tsv, bm25, paragraph_hashes FROM other_copy JOIN chunks USING (id)
 \endif
-               ) AS one_of_each
-          WHERE tsv @@ nullif(:'tsquery'::text, '')::tsquery
-            AND NOT paragraph_hashes && :'excluded'::bigint[]
-          ORDER BY cost, chunk_id
-          LIMIT :'candidates'::integer) AS best
+                   ) AS one_of_each
+              WHERE tsv @@ nullif(:'tsquery'::text, '')::tsquery
+                AND NOT paragraph_hashes && :'excluded'::bigint[]
+              ORDER BY cost, chunk_id
+              LIMIT :'candidates'::integer) AS best) AS compared
 ),
 candidate AS (
     SELECT id, min(dense_rank) AS dense_rank, min(lexical_rank) AS lexical_rank, min(code_rank) AS code_rank,
-           bool_or(entry) AS entry
-    FROM (SELECT id, rank AS dense_rank, NULL::bigint AS lexical_rank, NULL::bigint AS code_rank, NULL::boolean AS entry
+           min(code_part) AS code_part
+    FROM (SELECT id, rank AS dense_rank, NULL::bigint AS lexical_rank, NULL::bigint AS code_rank,
+                 NULL::double precision AS code_part
           FROM dense
           UNION ALL
-          SELECT id, NULL, rank, code_rank, entry FROM lexical) AS arms
+          SELECT id, NULL, rank, code_rank, code_part FROM lexical) AS arms
     GROUP BY id
 ),
 measured AS (
@@ -181,8 +196,7 @@ fused AS (
                CASE :'fusion'::text
                    WHEN 'score' THEN 0
                    ELSE :'code_weight'::double precision
-                       * CASE WHEN entry THEN 1 ELSE :'mention_weight'::double precision END
-                       * coalesce(1.0 / (:'rrf_k'::double precision + code_rank), 0) / greatest_sum
+                       * coalesce(code_part / (:'rrf_k'::double precision + code_rank), 0) / greatest_sum
                END AS by_code
         FROM measured m,
              (SELECT ((nullif(:'vector'::text, '') IS NOT NULL)::integer + (:'tsquery'::text <> '')::integer
@@ -205,7 +219,7 @@ kept AS (
     FROM scored
 )
 SELECT k.id, k.chunk_id, k.score, k.dense_rank, k.dense_score, k.lexical_rank, k.lexical_score, k.authority,
-       k.code_rank, k.entry, k.by_dense, k.by_lexical, k.by_code, k.fused, k.bonus,
+       k.code_rank, k.code_part, k.by_dense, k.by_lexical, k.by_code, k.fused, k.bonus,
        (SELECT count(*) FROM dense) AS dense_found, (SELECT count(*) FROM lexical) AS lexical_found,
        c.passage_hash, c.paragraph_hashes, c.paragraph_spans, c.text, c.context
 FROM kept k JOIN chunks c USING (id)

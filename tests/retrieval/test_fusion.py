@@ -60,6 +60,8 @@ def _run(database: Database, collection: Collection, **changes: Any) -> dict[str
             "codes": "",
             "code_weight": 2.0,
             "entries": "",
+            "others": "{}",
+            "others_margin": 0.0,
             "mention_weight": 0.5,
             "dense_before": 0,
             "lexical_before": 0,
@@ -160,6 +162,18 @@ def test_the_entry_of_a_code_comes_before_the_passages_that_mention_it(
     greatest = 2 / 61 + 2 / 61
     assert float(rows["p6"]["score"]) == pytest.approx((1 / 66 + 1 / 63 + 2 / 61) / greatest)
     assert float(rows["p5"]["score"]) == pytest.approx((1 / 65 + 1 / 62 + 0.5 * 2 / 62) / greatest)
+
+
+def test_a_passage_with_much_more_of_the_other_words_comes_before_the_entry(
+    database: Database, collection: Collection
+) -> None:
+    coded = {"codes": "'#p5x0' | '#p6x0'", "entries": "'#p6x0'", "code_weight": 2.0, "mention_weight": 0.5}
+    greatest = 2 / 61 + 2 / 61
+    rows = _run(database, collection, **coded, others="{\"'#p5x0'\": 3.0}", others_margin=2.0)
+    assert float(rows["p5"]["score"]) == pytest.approx((1 / 65 + 1 / 62 + 2 / 61) / greatest)
+    assert float(rows["p6"]["score"]) == pytest.approx((1 / 66 + 1 / 63 + 0.75 * 2 / 62) / greatest)
+    rows = _run(database, collection, **coded, others="{\"'#p5x0'\": 3.0}", others_margin=3.0)
+    assert float(rows["p6"]["score"]) == pytest.approx((1 / 66 + 1 / 63 + 2 / 61) / greatest)
 
 
 def test_ranks_of_a_later_round_go_on_behind_the_earlier_ones(database: Database, collection: Collection) -> None:

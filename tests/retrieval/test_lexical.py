@@ -153,3 +153,10 @@ def test_codes_are_the_rare_identifiers_that_the_collection_knows() -> None:
     assert lexical.codes_of(terms[1:]) == ("", "", 0.0)
     entry = Term("#=nw4021", 1, 1, 5, 5.0, True, 1000)
     assert lexical.codes_of([*terms, entry])[:2] == ("'#nw4021' | '#=nw4021'", "'#=nw4021'")
+
+
+def test_the_other_words_of_a_question_are_those_that_are_no_part_of_a_code_with_an_entry() -> None:
+    words = [Term(w, 1, 90, n, 9.0, True, 1000) for n, w in enumerate(("nw", "4021", "refus"), 10)]
+    code, entry = Term("#nw4021", 1, 3, 1, 4.0, True, 1000), Term("#=nw4021", 1, 1, 5, 5.0, True, 1000)
+    assert lexical.others_of([code, entry, *words]) == ("{\"'refus'\": 9.0}", 3.0)
+    assert lexical.others_of([code, *words]) == ("{}", 0.0)

@@ -111,7 +111,7 @@ def _attempt(shelf: "_Shelf", source: str, report: CitationsReport) -> Exception
 def _read_source(shelf: "_Shelf", source: str, report: CitationsReport) -> None:
     """Replace the citations of one source, in a transaction. An ingestion of it waits, or has come before."""
     with shelf.database.owner(shelf.collection.schema_name) as connection:
-        values = {"collection": shelf.collection.name, "source": source, "passages": []}
+        values = {"collection": shelf.collection.name, "source": source}
         db.execute(connection, "file_lock", values)
         version = next(iter(fetch_all(connection, "citations_version", {"rules": str(RULES), "source": source})), None)
         if version is None:

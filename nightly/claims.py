@@ -95,7 +95,7 @@ def _read_source(connection: Conn, collection: Collection, source: str, done: di
     """Make the claims of one source those that its passages make now. An ingestion of it waits, or has come before."""
     done |= {"found": 0, "followed": 0, "conflicts": 0}
     execute(connection, "claims_lock", {"collection": collection.name})
-    db.execute(connection, "file_lock", {"collection": collection.name, "source": source, "passages": []})
+    db.execute(connection, "file_lock", {"collection": collection.name, "source": source})
     row = next(iter(fetch_all(connection, "claims_version", {"rules": str(VERSION), "source": source})), None)
     if row is None:
         return False

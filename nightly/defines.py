@@ -62,7 +62,7 @@ def refresh(
 
 def _read_source(connection: Conn, collection: Collection, source: str, report: DefinesReport) -> None:
     """Replace the terms and edges of one source. An ingestion of it waits, or has come before."""
-    db.execute(connection, "file_lock", {"collection": collection.name, "source": source, "passages": []})
+    db.execute(connection, "file_lock", {"collection": collection.name, "source": source})
     row = next(iter(fetch_all(connection, "defines_version", {"rules": str(RULES), "source": source})), None)
     if row is None:
         return

@@ -18,7 +18,8 @@ from agent_server.ingest.prepare import prepare
 from agent_server.ingest.spool import EmbeddedPart
 from agent_server.models import Chunk, FileStatus
 
-LOCK_SLOTS = 1024
+LOCK_GROUPS = 1024  #: of passages, by their hash
+LOCKED_SINGLY = 500  #: passages at most that a transaction locks one by one
 TRIES = 5
 FOLD_PASSAGES = 5_000  #: in one statement
 
@@ -110,8 +111,7 @@ def replace_parts(
     unless `again` says that what is stored is not to be relied on.
     Raises NameTaken when the source has come to be a file of another root.
     """
-    with_lock = {"collection": collection.name, "source": row.source}
-    execute(connection, "file_lock", {**with_lock, "passages": []})
+    execute(connection, "file_lock", {"collection": collection.name, "source": row.source})
     there = fetch_one(connection, "file_get", {"source": row.source})
     if there is not None and not again and _is_same(there, row):
         return False
@@ -120,7 +120,7 @@ def replace_parts(
     new_hashes = {h for p in parts for h in p.part.hashes}
     old_hashes = {bytes(r["passage_hash"]) for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
     touched = sorted(new_hashes | old_hashes)
-    execute(connection, "file_lock", {**with_lock, "passages": _slots(touched)})
+    _lock_passages(connection, collection, touched)
     if new_hashes:
         _require_same_vectors(connection, collection)
     execute(connection, "file_upsert", _ledger_values(row))
@@ -161,16 +161,8 @@ def rename_file(
     False, and nothing done, when the plan is out of date: the old name holds another version or nothing, or the new
     one has a file by now.
     """
-    execute(
-        connection,
-        "file_lock",
-        {"collection": collection.name, "source": min(old.source, source), "passages": []},
-    )
-    execute(
-        connection,
-        "file_lock",
-        {"collection": collection.name, "source": max(old.source, source), "passages": []},
-    )
+    for name in sorted({old.source, source}):
+        execute(connection, "file_lock", {"collection": collection.name, "source": name})
     here = fetch_one(connection, "file_get", {"source": old.source})
     if here is None or (here["sha256"], here["status"]) != (old.sha256, str(old.status)):
         return False
@@ -188,11 +180,23 @@ def rename_file(
 def set_authority(connection: Conn, collection: Collection, source: str, authority: float) -> int:
     """Carry a source's authority to its passages; how many changed. Copies are weighed against each other again."""
     hashes = sorted(bytes(r["passage_hash"]) for r in fetch_all(connection, "chunk_hashes", {"source": source}))
-    execute(connection, "file_lock", {"collection": collection.name, "source": source, "passages": _slots(hashes)})
+    execute(connection, "file_lock", {"collection": collection.name, "source": source})
+    _lock_passages(connection, collection, hashes)
     changed = execute(connection, "chunk_authority", {"source": source, "authority": authority})
     execute(connection, "file_authority", {"source": source, "authority": authority})
     fold_copies(connection, hashes)
     return changed
+
+
+def _lock_passages(connection: Conn, collection: Collection, hashes: Sequence[bytes]) -> None:
+    """Keep others from choosing the canonical copy of any of these passages before the transaction ends."""
+    slots = [int.from_bytes(h[:4], "big") >> 1 for h in hashes]
+    values = {
+        "collection": collection.name,
+        "groups": [slot % LOCK_GROUPS for slot in slots],
+        "passages": slots if len(slots) <= LOCKED_SINGLY else [],
+    }
+    execute(connection, "passages_lock", values)
 
 
 def fold_copies(connection: Conn, hashes: Sequence[bytes]) -> None:
@@ -214,10 +218,6 @@ def _require_same_vectors(connection: Conn, collection: Collection) -> None:
 
 
 # -- values -----------------------------------------------------------------------------------------------------
-
-
-def _slots(hashes: Iterable[bytes]) -> list[int]:
-    return sorted({int.from_bytes(h[:4], "big") % LOCK_SLOTS for h in hashes})
 
 
 def _is_same(there: dict[str, Any], row: LedgerRow) -> bool:

@@ -14,26 +14,26 @@ disturbed least. A private server is started for it and removed afterwards.
 import argparse
 import itertools
 import random
-import shutil
 import statistics
-import tempfile
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import claims_gold
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from agent_server import catalog
 from agent_server.catalog import Collection
-from agent_server.db import Database, execute, migrate
+from agent_server.db import Database, execute
 from agent_server.embedding import EmbedderIdentity
 from agent_server.ingest import store
 from agent_server.models import Chunk, FileStatus
-from agent_server.postgres import EmbeddedServer
 from agent_server.retrieval.recall import recall_claims
 from nightly.claims_rules.model import Found
 from nightly.claims_store import claim_row, merge_counts, put, settle
+from ops.bench import claims_gold
+from ops.bench.private import private_bank
 
 PER_PASSAGE = 8
 PASSAGES_A_FILE = 100
@@ -50,20 +50,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--gold", action="store_true", help="answers on the sample bank instead of speed")
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            if options.gold:
-                claims_gold.measure(database)
-            else:
-                measure(database, options.claims, options.questions, options.rounds)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, _):
+        if options.gold:
+            claims_gold.measure(database)
+        else:
+            measure(database, options.claims, options.questions, options.rounds)
 
 
 def measure(database: Database, count: int, questions: int, rounds: int) -> None:

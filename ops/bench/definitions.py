@@ -13,9 +13,7 @@ below it: "(c) Adverse action" is defined by the paragraph (c)(1).
 import argparse
 import json
 import re
-import shutil
 import sys
-import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,12 +21,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from agent_server.catalog import create_collection
-from agent_server.db import Database, migrate
+from agent_server.db import Database
 from agent_server.ingest.pipeline import ingest
-from agent_server.postgres import EmbeddedServer
 from agent_server.terms import fold_term
 from nightly import defines
 from nightly.statements import fetch_all
+from ops.bench.private import private_bank
 from tests.hash_embedder import HashEmbedder
 
 PARTS = ("1002", "1003", "1030")
@@ -51,19 +49,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--read", action="store_true", help="print every find that the silver does not have")
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            credit(database, options.folder, read=options.read)
-            gdpr(database, options.folder, read=options.read)
-            peps(database, options.folder, read=options.read)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, _):
+        credit(database, options.folder, read=options.read)
+        gdpr(database, options.folder, read=options.read)
+        peps(database, options.folder, read=options.read)
 
 
 def credit(database: Database, folder: Path, *, read: bool) -> None:

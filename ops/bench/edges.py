@@ -16,9 +16,7 @@ its end is what the words say ("1003-4-a-23" for "§ 1003.4(a)(23)").
 import argparse
 import random
 import re
-import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,12 +24,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from agent_server.catalog import create_collection
-from agent_server.db import Database, migrate
+from agent_server.db import Database
 from agent_server.ingest.pipeline import ingest
-from agent_server.postgres import EmbeddedServer
 from nightly import citations
 from nightly.statements import fetch_all
 from ops.bench import silver
+from ops.bench.private import private_bank
 from tests.hash_embedder import HashEmbedder
 
 _REFERENCE = re.compile(
@@ -83,24 +81,15 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, help="so many edges and places of part 1002, to be judged")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            documents = options.folder / "documents"
-            law = found_in(database, "CREDIT", documents / "credit")
-            for part in silver.PARTS:
-                credit(law, options.folder, part, read=options.read)
-            if options.sample:
-                sample(law, options.sample, options.seed)
-            gdpr(found_in(database, "GDPR", documents / "gdpr"), read=options.read)
-            peps(found_in(database, "PEPS", documents / "peps"), read=options.read)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, _):
+        documents = options.folder / "documents"
+        law = found_in(database, "CREDIT", documents / "credit")
+        for part in silver.PARTS:
+            credit(law, options.folder, part, read=options.read)
+        if options.sample:
+            sample(law, options.sample, options.seed)
+        gdpr(found_in(database, "GDPR", documents / "gdpr"), read=options.read)
+        peps(found_in(database, "PEPS", documents / "peps"), read=options.read)
 
 
 def found_in(database: Database, name: str, folder: Path) -> Found:

@@ -7,21 +7,19 @@ made: nothing here says anything about quality. A private server is started for 
 """
 
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from agent_server.db import Database, migrate
-from agent_server.postgres import EmbeddedServer
+from agent_server.db import Database
 from agent_server.retrieval.candidates import SearchOptions
 from agent_server.retrieval.search import search
 from ops.bench import clusters
+from ops.bench.private import private_bank
 
 LINKS = """
 INSERT INTO links (from_chunk, to_chunk, relation, anchor, from_start, from_end, to_start, to_end, target_label, said)
@@ -51,26 +49,17 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, default=384)
     parser.add_argument("--questions", type=int, default=200)
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            started = time.perf_counter()
-            made = clusters.make(database, "BENCH", rows=options.rows, dimensions=options.dimensions, seed=4)
-            with database.owner(made.collection.schema_name) as connection:
-                connection.execute(LINKS, {"rows": options.rows})
-                connection.execute(TERMS, {})
-            with database.owner_autocommit(made.collection.schema_name) as connection:
-                connection.execute("ANALYZE links")
-                connection.execute("ANALYZE terms")
-            print(f"{options.rows} passages, {5 * options.rows} edges made in {time.perf_counter() - started:.0f} s")
-            table(database, made, options.questions)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, _):
+        started = time.perf_counter()
+        made = clusters.make(database, "BENCH", rows=options.rows, dimensions=options.dimensions, seed=4)
+        with database.owner(made.collection.schema_name) as connection:
+            connection.execute(LINKS, {"rows": options.rows})
+            connection.execute(TERMS, {})
+        with database.owner_autocommit(made.collection.schema_name) as connection:
+            connection.execute("ANALYZE links")
+            connection.execute("ANALYZE terms")
+        print(f"{options.rows} passages, {5 * options.rows} edges made in {time.perf_counter() - started:.0f} s")
+        table(database, made, options.questions)
 
 
 def table(database: Database, made: clusters.Made, count: int) -> None:

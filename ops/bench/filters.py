@@ -8,10 +8,8 @@ nearest rows that numpy finds. `--exact-share 0` shows what the dense index alon
 """
 
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,13 +17,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from agent_server.db import Database, migrate
-from agent_server.postgres import EmbeddedServer
+from agent_server.db import Database
 from agent_server.retrieval import filters, trace
 from agent_server.retrieval.candidates import SearchOptions
 from agent_server.retrieval.filters import Filters
 from agent_server.retrieval.search import search
 from ops.bench import clusters
+from ops.bench.private import private_bank
 
 TOP_K = 10
 
@@ -39,20 +37,11 @@ def main() -> None:
     parser.add_argument("--exact-passages", type=int, default=filters.EXACT_PASSAGES)
     options = parser.parse_args()
     filters.EXACT_SHARE, filters.EXACT_PASSAGES = options.exact_share, options.exact_passages
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            started = time.perf_counter()
-            made = clusters.make(database, "BENCH", rows=options.rows, dimensions=options.dimensions, seed=4)
-            print(f"{len(made.sources)} rows made and indexed in {time.perf_counter() - started:.0f} s")
-            table(database, made, options.questions)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, _):
+        started = time.perf_counter()
+        made = clusters.make(database, "BENCH", rows=options.rows, dimensions=options.dimensions, seed=4)
+        print(f"{len(made.sources)} rows made and indexed in {time.perf_counter() - started:.0f} s")
+        table(database, made, options.questions)
 
 
 def table(database: Database, made: clusters.Made, count: int) -> None:

@@ -15,8 +15,7 @@ import argparse
 import multiprocessing
 import random
 import resource
-import shutil
-import tempfile
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,13 +26,14 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from agent_server import catalog
-from agent_server.db import Database, migrate
+from agent_server.db import Database
 from agent_server.embedding import Embedded, EmbedderIdentity, Vectors
 from agent_server.ingest.pipeline import ingest
 from agent_server.ingest.report import IngestReport
 from agent_server.ingest.steps import IngestOptions
-from agent_server.postgres import EmbeddedServer
+from ops.bench.private import private_bank
 
 FILE_BYTES = 100_000
 BATCH = 512
@@ -68,18 +68,9 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="leave the load of changed files out")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            sizes = options.megabytes, options.large_megabytes
-            measure(database, home / "docs", *sizes, workers=options.workers, once=options.once)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, home):
+        sizes = options.megabytes, options.large_megabytes
+        measure(database, home / "docs", *sizes, workers=options.workers, once=options.once)
 
 
 def measure(

@@ -8,19 +8,19 @@ quality. A private server is started for it and removed afterwards. The figures 
 """
 
 import argparse
-import shutil
-import tempfile
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from agent_server import catalog
-from agent_server.db import Database, execute, migrate
+from agent_server.db import Database, execute
 from agent_server.embedding import EmbedderIdentity, Vectors
 from agent_server.ingest import index, store
 from agent_server.models import Chunk, FileStatus
-from agent_server.postgres import EmbeddedServer
+from ops.bench.private import private_bank
 
 PER_FILE = 100
 
@@ -30,17 +30,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--dimensions", type=int, default=384)
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            measure(database, options.rows, options.dimensions)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, _):
+        measure(database, options.rows, options.dimensions)
 
 
 def measure(database: Database, rows: int, dimensions: int) -> None:

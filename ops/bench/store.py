@@ -11,9 +11,7 @@ path instead.
 
 import argparse
 import multiprocessing
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from multiprocessing.synchronize import Barrier
@@ -23,15 +21,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from agent_server import catalog
-from agent_server.db import Database, execute, migrate
+from agent_server.db import Database, execute
 from agent_server.ingest import index, store
 from agent_server.ingest.chunk import chunk_document
 from agent_server.ingest.extract import extract
 from agent_server.ingest.store import LedgerRow
 from agent_server.ingest.validate import read_source
 from agent_server.models import Document, FileStatus, SourceFile
-from agent_server.postgres import EmbeddedServer
 from ops.bench.ingest import DIMENSIONS, FILE_BYTES, MadeEmbedder, write
+from ops.bench.private import private_bank
 
 ROOT = "docs"
 MAX_BYTES = 100_000_000
@@ -44,22 +42,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="kb-bench-"))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.start()
-        with Database(server.dsn, b"bench") as database:
-            migrate(database)
-            if options.folder:
-                documents = documents_of(options.folder)
-            else:
-                documents = made_documents(home, options.megabytes * 1_000_000 // FILE_BYTES)
-            for number in range(options.rounds):
-                load(database, f"ROUND{number}", documents, options.workers)
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with private_bank() as (database, home):
+        if options.folder:
+            documents = documents_of(options.folder)
+        else:
+            documents = made_documents(home, options.megabytes * 1_000_000 // FILE_BYTES)
+        for number in range(options.rounds):
+            load(database, f"ROUND{number}", documents, options.workers)
 
 
 def made_documents(folder: Path, count: int) -> list[tuple[str, Document]]:

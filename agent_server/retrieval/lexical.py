@@ -30,6 +30,7 @@ OTHERS_LEAST = 2.0
 #: Combinations of this many terms are spelled out in the final query; deeper ones are covered by their beginning.
 MAX_DEPTH = 3
 MAX_ALTERNATIVES = 400
+_PART = re.compile(r"\d+|[^\W\d_]+")  #: of an identifier: its digits and letters, words of their own in a text
 _EPSILON = 1e-4  # sparsevec holds 4-byte floats: a bound must not miss by rounding
 
 
@@ -131,23 +132,30 @@ def codes_of(terms: Sequence[Term]) -> tuple[str, str, float]:
 
     ('', '', 0) when there is none that is known and rare.
     """
-    rare = [t for t in terms if t.is_code and t.known and t.ndoc <= max(MAX_CODE_PASSAGES, t.total * MAX_CODE_SHARE)]
+    rare = _rare_codes(terms)
     known = sum(t.weight for t in terms if t.known)
     if not rare or known <= 0:
         return "", "", 0.0
-    entries = any_of([t for t in rare if t.lexeme.startswith("#=")])
-    return any_of(rare), entries, sum(t.weight for t in rare) / known
+    return any_of(rare), any_of(_entries(rare)), sum(t.weight for t in rare) / known
 
 
 def others_of(terms: Sequence[Term]) -> tuple[str, float]:
     """What a question says besides the identifiers that have an entry: its other known words with their weights, as
     hybrid.sql wants them, and the margin by which they bring a passage before the entry. ('{}', 0) without entries."""
-    _, entries, _ = codes_of(terms)
-    parts = set(re.findall(r"\d+|[^\W\d_]+", entries))
-    if not parts:
+    entries = _entries(_rare_codes(terms))
+    if not entries:
         return "{}", 0.0
+    parts = {part for t in entries for part in _PART.findall(t.lexeme)}
     others = {quote_lexeme(t.lexeme): t.weight for t in terms if t.known and not t.is_code and t.lexeme not in parts}
     return json.dumps(others), max(OTHERS_SHARE * sum(others.values()), OTHERS_LEAST)
+
+
+def _rare_codes(terms: Sequence[Term]) -> list[Term]:
+    return [t for t in terms if t.is_code and t.known and t.ndoc <= max(MAX_CODE_PASSAGES, t.total * MAX_CODE_SHARE)]
+
+
+def _entries(codes: Sequence[Term]) -> list[Term]:
+    return [t for t in codes if t.lexeme.startswith("#=")]
 
 
 def first_phase(terms: Sequence[Term]) -> tuple[str, tuple[Term, ...]]:

@@ -69,9 +69,25 @@ def test_a_collection_of_the_first_schema_gets_what_a_new_one_has(
             "DROP FUNCTION kb_old.claims_settle, kb_old.claims_lose_deleted, kb_old.claims_lose_changed,"
             " kb_old.count_claim, kb_old.citing_lexemes CASCADE"
         )
+        # Pending changes of counts were lexemes, appended by functions of that time.
+        connection.execute(
+            """
+            DROP TABLE kb_old.lexeme_deltas;
+            CREATE TABLE kb_old.lexeme_deltas (lexeme text COLLATE "C" NOT NULL, d bigint NOT NULL);
+            INSERT INTO kb_old.lexemes VALUES ('', 3), ('loan', 2);
+            INSERT INTO kb_old.lexeme_deltas VALUES ('', 1), ('loan', 2), ('loan', -1), ('rate', 1), ('rate', -1);
+            """
+        )
+        for event in ("inserted", "deleted", "updated"):
+            connection.execute(
+                f"CREATE OR REPLACE FUNCTION kb_old.count_{event}() RETURNS trigger LANGUAGE plpgsql"
+                " AS 'BEGIN RETURN NULL; END'"
+            )
         connection.execute("UPDATE public.schema_version SET version_num = '0001'")
     assert migrate(database) == head_revision()
     with database.owner() as connection:
+        counts = connection.execute("SELECT lexeme, ndoc FROM kb_old.lexemes ORDER BY 1").fetchall()
+        assert counts == [("", 4), ("loan", 3)], "what was pending is counted"
         assert connection.execute(of_old).fetchall() == made
         assert connection.execute(grants).fetchall() == granted
 

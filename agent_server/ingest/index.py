@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -68,30 +69,41 @@ def finish_load(
     Safe to call after a run that changed nothing, and after one that was killed: what is missing is made good.
     """
     started = clock()
-    with database.owner(collection.schema_name) as connection:
-        execute(connection, "lexemes_lock", {"collection": collection.name})
-        if execute(connection, "lexemes_merge") and not changed_rows:
+    # Counting lexemes takes one processor; lengths, pending lists and the planner's statistics take another.
+    with (
+        database.owner(collection.schema_name) as guard,
+        ThreadPoolExecutor(1, thread_name_prefix="lexemes") as beside,
+    ):
+        execute(guard, "lexemes_lock", {"collection": collection.name})
+        counting = beside.submit(_count_lexemes, database, collection)
+        if not changed_rows and counting.result():
             changed_rows = 1  # a run before this one was killed after its last file
-        execute(connection, "lexemes_prune")
-    restated = restate_if_drifted(database, collection, changed_rows)
-    with database.owner(collection.schema_name) as connection:
-        execute(connection, "pending_flush")
+        restated = restate_if_drifted(database, collection, changed_rows)
+        with database.owner(collection.schema_name) as connection:
+            execute(connection, "pending_flush")
+        if changed_rows:
+            _past_deadlocks(lambda: _analyze(database, collection, "chunks"))
+        counting.result()
     counted = clock()
     built = _past_deadlocks(lambda: _ensure_hnsw(database, collection))
-    built_at = clock()
-    if changed_rows:
-        _past_deadlocks(lambda: _analyze(database, collection))
-    seconds = {"statistics": counted - started + clock() - built_at, "dense index": built_at - counted}
+    seconds = {"statistics": counted - started, "dense index": clock() - counted}
     return IndexReport(restated, built, count_chunks(database, collection), seconds)
 
 
-def _analyze(database: Database, collection: Collection) -> None:
+def _count_lexemes(database: Database, collection: Collection) -> int:
+    """Merge the pending changes of lexeme counts; how many lexemes they were of."""
+    with database.owner(collection.schema_name) as connection:
+        merged = execute(connection, "lexemes_merge")
+        execute(connection, "lexemes_prune")
+    if merged:
+        _analyze(database, collection, "lexemes")
+    return merged
+
+
+def _analyze(database: Database, collection: Collection, table: str) -> None:
     with database.owner_autocommit() as connection:
         connection.execute(
-            psycopg.sql.SQL("ANALYZE {}, {}").format(
-                psycopg.sql.Identifier(collection.schema_name, "chunks"),
-                psycopg.sql.Identifier(collection.schema_name, "lexemes"),
-            )
+            psycopg.sql.SQL("ANALYZE {}").format(psycopg.sql.Identifier(collection.schema_name, table))
         )
 
 

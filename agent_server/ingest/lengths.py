@@ -42,9 +42,8 @@ def settled_length(connection: Conn, collection: Collection) -> float | None:
 
 def restate_if_drifted(database: Database, collection: Collection, changed_rows: int) -> bool:
     """After `changed_rows` came or went: make all vectors anew if the mean length has moved too far, or was never
-    fixed; whether that was done."""
+    fixed; whether that was done. The caller holds the lock of lexemes_lock.sql."""
     with database.owner(collection.schema_name) as connection:
-        execute(connection, "lexemes_lock", {"collection": collection.name})
         stored = _length(connection, collection, "length_get")
         if not changed_rows and stored is not None:
             return False

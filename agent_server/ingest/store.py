@@ -202,9 +202,10 @@ def _lock_passages(connection: Conn, collection: Collection, hashes: Sequence[by
 def fold_copies(connection: Conn, hashes: Sequence[bytes]) -> None:
     """Let the best live copy stand for each of these passages, one and only one."""
     for at in range(0, len(hashes), FOLD_PASSAGES):
-        some = list(hashes[at : at + FOLD_PASSAGES])
-        execute(connection, "fold_unset", {"hashes": some})
-        execute(connection, "fold_set", {"hashes": some})
+        some = {"hashes": list(hashes[at : at + FOLD_PASSAGES])}
+        if copies := [row["passage_hash"] for row in fetch_all(connection, "fold_open", some)]:
+            execute(connection, "fold_unset", {"hashes": copies})
+            execute(connection, "fold_set", {"hashes": copies})
 
 
 def _require_same_vectors(connection: Conn, collection: Collection) -> None:

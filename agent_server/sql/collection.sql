@@ -82,12 +82,14 @@ CREATE TABLE :"schema".lexemes (
     lexeme text COLLATE "C" PRIMARY KEY,
     ndoc   bigint NOT NULL
 );
--- Changes not yet in lexemes: appended in each file's transaction, merged after each run, so that files do not
--- queue up behind the rows of common words.
+-- Passages not yet counted in lexemes, or still counted: appended in each file's transaction, merged after each run, so
+-- that files do not queue up behind the rows of common words. Copies: what goes must be counted too.
 CREATE TABLE :"schema".lexeme_deltas (
-    lexeme text COLLATE "C" NOT NULL,
-    d      bigint NOT NULL
+    tsv tsvector NOT NULL,
+    d   integer NOT NULL                           -- 1: comes, -1: goes
 );
+-- Read once, soon: compressing costs more than it saves.
+ALTER TABLE :"schema".lexeme_deltas ALTER COLUMN tsv SET STORAGE EXTERNAL;
 
 -- Edges between passages, each with the words it was read from. Offsets are characters of the chunks' own text.
 -- Passages that are replaced or removed take their edges along, in both directions.
@@ -242,8 +244,8 @@ CREATE TABLE :"schema".claim_lexemes (
     ndoc   bigint NOT NULL
 );
 CREATE TABLE :"schema".claim_lexeme_deltas (
-    lexeme text COLLATE "C" NOT NULL,
-    d      bigint NOT NULL
+    tsv tsvector NOT NULL,
+    d   integer NOT NULL
 );
 
 -- One row per search, written after the answer.
@@ -289,46 +291,37 @@ CREATE FUNCTION :"schema".bm25_doc(tsv tsvector, avgdl double precision,
 RETURNS sparsevec
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
-    SELECT coalesce('{' || string_agg(dim || ':' || weight, ',' ORDER BY dim) || '}/1000000000', '{}/1000000000')::sparsevec
+    SELECT coalesce('{' || string_agg(concat(dim, ':', weight), ',') || '}/1000000000', '{}/1000000000')::sparsevec
     FROM (
-        SELECT :"schema".lexdim(lexeme) AS dim,
-               max((tf * (k1 + 1) / (tf + k1 * (1 - b + b * dl / avgdl)))::real) AS weight
+        SELECT dim, max((tf * (k1 + 1) / (tf + k1 * (1 - b + b * dl / avgdl)))::real) AS weight
         FROM (
-            SELECT lexeme, cardinality(positions)::double precision AS tf,
-                   coalesce(sum(cardinality(positions)) FILTER (WHERE lexeme NOT LIKE '#%') OVER (), 0)::double precision AS dl
+            SELECT array_agg(:"schema".lexdim(lexeme)) AS dims,
+                   array_agg(cardinality(positions)::double precision) AS tfs,
+                   coalesce(sum(cardinality(positions)) FILTER (WHERE NOT starts_with(lexeme, '#')), 0)::double precision AS dl
             FROM unnest(tsv)
-        ) AS counted
-        GROUP BY 1
+        ) AS counted, unnest(dims, tfs) AS each(dim, tf)
+        GROUP BY dim  -- two lexemes may share a dimension
     ) AS weighed
 );
 
 -- Keeps document frequencies true whoever changes chunks: psql, ingestion, a cascade.
 CREATE FUNCTION :"schema".count_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format(
-        'INSERT INTO %I.lexeme_deltas
-         SELECT t.lexeme, count(*) FROM added c, unnest(c.tsv) t WHERE c.canonical GROUP BY 1
-         UNION ALL SELECT '''', count(*) FROM added WHERE canonical HAVING count(*) > 0', TG_TABLE_SCHEMA);
+    EXECUTE format('INSERT INTO %I.lexeme_deltas SELECT tsv, 1 FROM added WHERE canonical', TG_TABLE_SCHEMA);
     RETURN NULL;
 END $$;
 CREATE FUNCTION :"schema".count_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format(
-        'INSERT INTO %I.lexeme_deltas
-         SELECT t.lexeme, -count(*) FROM gone c, unnest(c.tsv) t WHERE c.canonical GROUP BY 1
-         UNION ALL SELECT '''', -count(*) FROM gone WHERE canonical HAVING count(*) > 0', TG_TABLE_SCHEMA);
+    EXECUTE format('INSERT INTO %I.lexeme_deltas SELECT tsv, -1 FROM gone WHERE canonical', TG_TABLE_SCHEMA);
     RETURN NULL;
 END $$;
 -- Only a change of canonical counts: tsv is never changed in place.
 CREATE FUNCTION :"schema".count_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format(
-        'WITH turned AS (
-            SELECT a.tsv, CASE WHEN a.canonical THEN 1 ELSE -1 END AS sign
-            FROM added a JOIN gone g USING (id) WHERE a.canonical <> g.canonical)
-         INSERT INTO %I.lexeme_deltas
-         SELECT t.lexeme, sum(c.sign) FROM turned c, unnest(c.tsv) t GROUP BY 1
-         UNION ALL SELECT '''', sum(sign) FROM turned HAVING count(*) > 0', TG_TABLE_SCHEMA);
+        'INSERT INTO %I.lexeme_deltas
+         SELECT a.tsv, CASE WHEN a.canonical THEN 1 ELSE -1 END
+         FROM added a JOIN gone g USING (id) WHERE a.canonical <> g.canonical', TG_TABLE_SCHEMA);
     RETURN NULL;
 END $$;
 CREATE TRIGGER count_inserted AFTER INSERT ON :"schema".chunks
@@ -440,9 +433,7 @@ BEGIN
         sign := sign - 1;
     END IF;
     IF sign <> 0 THEN
-        INSERT INTO claim_lexeme_deltas
-        SELECT lexeme, sign FROM unnest(CASE TG_OP WHEN 'DELETE' THEN OLD.tsv ELSE NEW.tsv END)
-        UNION ALL VALUES ('', sign);
+        INSERT INTO claim_lexeme_deltas VALUES (CASE TG_OP WHEN 'DELETE' THEN OLD.tsv ELSE NEW.tsv END, sign);
     END IF;
     RETURN NULL;
 END $$;

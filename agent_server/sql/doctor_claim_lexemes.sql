@@ -9,7 +9,9 @@ WITH counted AS (
 ),
 stated AS (
     SELECT lexeme, sum(n) AS ndoc
-    FROM (SELECT lexeme, ndoc AS n FROM claim_lexemes UNION ALL SELECT lexeme, d FROM claim_lexeme_deltas) AS both_tables
+    FROM (SELECT lexeme, ndoc AS n FROM claim_lexemes
+          UNION ALL SELECT unnest(tsvector_to_array(tsv)), d FROM claim_lexeme_deltas
+          UNION ALL SELECT '', d FROM claim_lexeme_deltas) AS both_tables
     GROUP BY lexeme
 )
 SELECT count(*) FILTER (WHERE coalesce(s.ndoc, 0) <> coalesce(c.ndoc, 0)) AS wrong,

@@ -251,7 +251,9 @@ def test_document_frequencies_count_verified_claims_whatever_turns_them(
         with database.owner(harbour.schema_name) as connection:
             return connection.execute(
                 """SELECT lexeme, sum(d) FROM (SELECT lexeme, ndoc AS d FROM claim_lexemes
-                                               UNION ALL SELECT lexeme, d FROM claim_lexeme_deltas) AS all_of_them
+                                               UNION ALL SELECT unnest(tsvector_to_array(tsv)), d
+                                               FROM claim_lexeme_deltas
+                                               UNION ALL SELECT '', d FROM claim_lexeme_deltas) AS all_of_them
                    GROUP BY lexeme HAVING sum(d) <> 0 ORDER BY 1"""
             ).fetchall()
 

@@ -22,16 +22,22 @@ _SPACELESS = re.compile(
     "\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
 )
 _TOKEN = re.compile(r"\w+(?:[-./@_:]\w+|(?<=[\d)])\(\w{1,5}\))*")
+# From a sign that an identifier has and a word has not, to the end of the piece between spaces: a digit (those of the
+# last ranges are digits to people, and have no plain form), "_", and a dot or "@" with something behind it.
+_TELLING = re.compile(
+    "[\\d_.@\u1369-\u1371\u19da\u24f5-\u24fd\u24ff\u2776-\u277e\u2780-\u2788\u278a-\u2792\U00010a40-\U00010a43"
+    "\U00010e60-\U00010e68\U00011052-\U0001105a](?:(?<![.@])|(?=\\w))[^ ]*"
+)
 _SIGNED_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z](?:\+\+|#)|\.[A-Za-z]{2,10})(?![\w#+])")
 # Of the above, those that a text without "#" and "++" has.
 _DOTTED_NAME = re.compile(r"\.(?<![\w.]\.)[A-Za-z]{2,10}(?![\w#+])")
 # A code at the start of a line, behind the marks of rows, items, quotes and headings, with nothing but its own signs up
 # to a cell's or a term's end: a line of running text may start with a code by chance.
 _ENTRY = re.compile(
-    r"""^[ \t>]*(?:[|*+•#-]+[ \t]*|\d{1,3}[.)][ \t]+)?[*_`"']*
+    r"""[ \t>]*(?:[|*+•#-]+[ \t]*|\d{1,3}[.)][ \t]+)?[*_`"']*
         (?P<code>(?:[^\W\d_]{1,6}|circular|bulletin|regulation)[ -]?\d\w*(?:[-./]\w+|\(\w{1,5}\))*)
         [*_`"']*(?:[ \t]*(?:[|:=–—]|$)|[ \t]+-[ \t]|[ \t]{2,}|\t)""",
-    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE,
 )
 _BARE_NUMBER = re.compile(r"\W*(\d{3,9})\W*")
 _NUMBER_AS_CODE = re.compile(r"\b(?:codes?|numbers?|no\.?|nr\.?)[ #:]*(\d{3,9})(?!\w|[-.,/]\d)", re.IGNORECASE)
@@ -134,7 +140,9 @@ def entry_lexemes(text: str) -> tuple[str, ...]:
     is one too ("4021"): asked for alone, it stands for the code.
     """
     out: list[str] = []
-    for match in _ENTRY.finditer(fold(text)):
+    for line in fold(text).split("\n"):
+        if (match := _ENTRY.match(line)) is None:
+            continue
         code = _code_forms(match["code"].lower())[-1]
         out.append(f"#={code}"[:MAX_IDENTIFIER_CHARS])
         if number := _NUMBER_OF_CODE.fullmatch(code):
@@ -155,20 +163,22 @@ def _identifiers(text: str, *, question: bool) -> Iterator[str]:
     signed = _SIGNED_NAME if "#" in text or "++" in text else _DOTTED_NAME
     for match in signed.finditer(text):
         yield "#" + match.group().lower()
-    before = ""  # the word that ends right before the next piece
-    for piece in text.split(" "):
-        # Nearly all pieces are a word with a sign at most.
-        bare = piece if piece.isalpha() else piece.strip(_EDGES)
-        if bare.isalpha():
-            before = bare if piece.endswith(bare) else ""
-            continue
-        last = ""
-        for match in _TOKEN.finditer(piece):
-            token = match.group()
-            last = token if token.isalpha() and match.end() == len(piece) else ""
-            if not token.isalpha():
-                yield from _forms(token, "" if match.start() else before, question=question)
-        before = last
+    for match in _TELLING.finditer(text):
+        start = text.rfind(" ", 0, match.start()) + 1
+        for token in _TOKEN.finditer(text, start, match.end()):
+            if not token.group().isalpha():
+                word_before = _word_before(text, start) if token.start() == start else ""
+                yield from _forms(token.group(), word_before, question=question)
+
+
+def _word_before(text: str, start: int) -> str:
+    """The word whose last letter and one space stand right before `start`; '' where something else does."""
+    end = max(start - 1, 0)
+    ended = text[text.rfind(" ", 0, end) + 1 : end].lstrip(_EDGES)
+    if ended.isalpha():
+        return ended
+    tokens = _TOKEN.findall(ended)
+    return tokens[-1] if tokens and tokens[-1].isalpha() and ended.endswith(tokens[-1]) else ""
 
 
 def _forms(token: str, word_before: str, *, question: bool) -> Iterator[str]:

@@ -102,9 +102,7 @@ def _count_lexemes(database: Database, collection: Collection) -> int:
 
 def _analyze(database: Database, collection: Collection, table: str) -> None:
     with database.owner_autocommit() as connection:
-        connection.execute(
-            psycopg.sql.SQL("ANALYZE {}").format(psycopg.sql.Identifier(collection.schema_name, table))
-        )
+        connection.execute(psycopg.sql.SQL("ANALYZE {}").format(psycopg.sql.Identifier(collection.schema_name, table)))
 
 
 def _past_deadlocks(work: Callable[[], T]) -> T:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -18,6 +19,7 @@ from agent_server.errors import InvalidArgument
 from agent_server.ingest import index, roots, steps, store
 from agent_server.ingest.after import run_hooks
 from agent_server.ingest.authority import load_rules
+from agent_server.ingest.lengths import spread_first
 from agent_server.ingest.plan import Step
 from agent_server.ingest.reading import read
 from agent_server.ingest.rebuild import model_kept
@@ -70,6 +72,8 @@ def ingest(
                     part = roots.scope(connection, path, run.pipeline_version, retry)
                     if options.dry_run:
                         connection.rollback()  # roots too are only recorded by a real run
+                if collection.avg_length is None:
+                    part = replace(part, steps=tuple(spread_first(part.steps)))
                 run.rules = load_rules(part.root_path, options.bank)
                 run.reporter.planned(part.steps)
                 if options.dry_run:

@@ -88,7 +88,7 @@ def test_after_a_first_load_a_mean_that_is_about_right_stays_and_one_that_is_not
     assert _with_other_length(database, docs) == 0
 
 
-def test_a_small_change_is_allowed_ten_times_the_drift_that_a_load_is(
+def test_a_small_change_is_allowed_a_drift_that_a_load_is_not(
     database: Database, docs: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lengths, "SETTLED_PASSAGES", 4)
@@ -96,6 +96,17 @@ def test_a_small_change_is_allowed_ten_times_the_drift_that_a_load_is(
     _store(database, docs, "b", 4, words=120)
     assert not restate_if_drifted(database, docs, changed_rows=4)
     assert restate_if_drifted(database, docs, changed_rows=12)
+
+
+def test_a_first_load_begins_with_files_from_all_over_it() -> None:
+    files = [f"file-{n:03}" for n in range(100)]
+    spread = lengths.spread_first(files)
+    assert sorted(spread) == files
+    assert spread[16:] == sorted(spread[16:])
+    for count in (4, 8, 16):
+        parts = {int(name[-3:]) * count // 100 for name in spread[:count]}
+        assert parts == set(range(count)), f"of the first {count} one stands in each part of the folder"
+    assert lengths.spread_first(files[:16]) == files[:16]
 
 
 def test_vectors_are_restated_only_after_those_that_are_being_stored(database: Database, docs: Collection) -> None:

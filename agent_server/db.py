@@ -278,7 +278,7 @@ def _require_head(database: Database) -> None:
 def fetch_all(connection: Conn, name: str, values: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Rows of `sql/<name>.sql` as dictionaries."""
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
-        return cursor.execute(sql.load(name, given=values or ()).query(), values or {}).fetchall()
+        return cursor.execute(sql.ready(name, given=values or ()), values or {}).fetchall()
 
 
 def fetch_one(connection: Conn, name: str, values: dict[str, Any] | None = None) -> dict[str, Any] | None:
@@ -289,4 +289,4 @@ def fetch_one(connection: Conn, name: str, values: dict[str, Any] | None = None)
 
 def execute(connection: Conn, name: str, values: dict[str, Any] | None = None) -> int:
     """Run `sql/<name>.sql`; the number of rows it touched."""
-    return connection.execute(sql.load(name).query(), values or {}).rowcount
+    return connection.execute(sql.ready(name, given=values or ()), values or {}).rowcount

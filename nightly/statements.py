@@ -14,9 +14,9 @@ FOLDER = Path(__file__).parent / "sql"
 def fetch_all(connection: Conn, name: str, values: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Rows of `nightly/sql/<name>.sql` as dictionaries."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(sql.load(name, FOLDER, given=values or ()).query(), values or {}).fetchall()
+        return cursor.execute(sql.ready(name, FOLDER, given=values or ()), values or {}).fetchall()
 
 
 def execute(connection: Conn, name: str, values: dict[str, Any] | None = None) -> int:
     """Run `nightly/sql/<name>.sql`; the number of rows it touched."""
-    return connection.execute(sql.load(name, FOLDER, given=values or ()).query(), values or {}).rowcount
+    return connection.execute(sql.ready(name, FOLDER, given=values or ()), values or {}).rowcount

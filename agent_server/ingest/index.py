@@ -69,9 +69,11 @@ def finish_load(
     Safe to call after a run that changed nothing, and after one that was killed: what is missing is made good.
     """
     started = clock()
-    # Counting lexemes takes one processor; lengths, pending lists and the planner's statistics take another.
+    # Counting lexemes takes one processor; lengths, pending lists and the planner's statistics take another. Runs that
+    # wait for their turn hold no connection of the pool, which the one whose turn it is needs.
     with (
-        database.owner(collection.schema_name) as guard,
+        database.owner_autocommit() as guard,
+        guard.transaction(),
         ThreadPoolExecutor(1, thread_name_prefix="lexemes") as beside,
     ):
         execute(guard, "lexemes_lock", {"collection": collection.name})

@@ -137,18 +137,34 @@ def load(name: str, folder: Path = HERE, *, given: Iterable[str] = ()) -> Statem
 
     Read once a process for each combination that is asked for.
     """
-    conditions = _read(folder / f"{name}.sql")[1]
-    return _load(name, folder, conditions.intersection(given) if conditions else conditions)
+    return _load(name, folder, _chosen_by(name, folder, given))
+
+
+def ready(name: str, folder: Path = HERE, *, given: Iterable[str] = ()) -> bytes:
+    """The same for psycopg's `execute`, which takes bytes that it has seen before as already understood.
+
+    Made once a process for each combination. Raises KeyError for a statement with identifiers or integers.
+    """
+    return _ready(name, folder, _chosen_by(name, folder, given))
+
+
+def _chosen_by(name: str, folder: Path, given: Iterable[str]) -> frozenset[str]:
+    conditions = _read(name, folder)[1]
+    return conditions.intersection(given) if conditions else conditions
 
 
 @cache
-def _read(path: Path) -> tuple[str, frozenset[str]]:
+def _read(name: str, folder: Path) -> tuple[str, frozenset[str]]:
     """The text of a file, and the variables on which optional parts of it depend."""
-    text = path.read_text(encoding="utf-8")
+    text = (folder / f"{name}.sql").read_text(encoding="utf-8")
     return text, frozenset(re.findall(r"^\s*\\if :\{\?(\w+)\}", text, re.MULTILINE))
 
 
 @cache
 def _load(name: str, folder: Path, given: frozenset[str]) -> Statement:
-    path = folder / f"{name}.sql"
-    return parse(name, path, _read(path)[0], given)
+    return parse(name, folder / f"{name}.sql", _read(name, folder)[0], given)
+
+
+@cache
+def _ready(name: str, folder: Path, given: frozenset[str]) -> bytes:
+    return _load(name, folder, given).query().as_bytes()

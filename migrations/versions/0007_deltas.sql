@@ -5,7 +5,10 @@ DECLARE
     c record;
 BEGIN
     FOR c IN SELECT schema_name FROM kb.collections ORDER BY name LOOP
-        EXECUTE format($deltas$
+        -- Tables that are new already stay: what is pending in them is in their form.
+        IF EXISTS (SELECT FROM pg_attribute
+                   WHERE attrelid = format('%I.lexeme_deltas', c.schema_name)::regclass AND attname = 'lexeme') THEN
+            EXECUTE format($deltas$
 INSERT INTO %1$I.lexemes
 SELECT lexeme, sum(d) FROM %1$I.lexeme_deltas GROUP BY lexeme HAVING sum(d) <> 0
 ON CONFLICT (lexeme) DO UPDATE SET ndoc = lexemes.ndoc + excluded.ndoc;
@@ -15,6 +18,12 @@ CREATE TABLE %1$I.lexeme_deltas (
     d   integer NOT NULL
 );
 ALTER TABLE %1$I.lexeme_deltas ALTER COLUMN tsv SET STORAGE EXTERNAL;
+            $deltas$, c.schema_name);
+        END IF;
+        IF EXISTS (SELECT FROM pg_attribute
+                   WHERE attrelid = format('%I.claim_lexeme_deltas', c.schema_name)::regclass
+                     AND attname = 'lexeme') THEN
+            EXECUTE format($deltas$
 INSERT INTO %1$I.claim_lexemes
 SELECT lexeme, sum(d) FROM %1$I.claim_lexeme_deltas GROUP BY lexeme HAVING sum(d) <> 0
 ON CONFLICT (lexeme) DO UPDATE SET ndoc = claim_lexemes.ndoc + excluded.ndoc;
@@ -23,6 +32,9 @@ CREATE TABLE %1$I.claim_lexeme_deltas (
     tsv tsvector NOT NULL,
     d   integer NOT NULL
 );
+            $deltas$, c.schema_name);
+        END IF;
+        EXECUTE format($functions$
 CREATE OR REPLACE FUNCTION %1$I.bm25_doc(tsv tsvector, avgdl double precision,
                                    k1 double precision DEFAULT 1.2, b double precision DEFAULT 0.75)
 RETURNS sparsevec
@@ -76,6 +88,6 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-        $deltas$, c.schema_name);
+        $functions$, c.schema_name);
     END LOOP;
 END $migrate$;

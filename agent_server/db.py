@@ -68,12 +68,17 @@ class Database:
     def owner_autocommit(self, schema: str = "") -> Iterator[Conn]:
         """A connection of its own in autocommit mode, for statements that refuse a transaction and for locks.
 
-        With `schema`, unqualified names in its statements mean that collection's tables.
+        With `schema`, unqualified names in its statements mean that collection's tables. The session's advisory locks
+        are free when this returns, as long as the connection stands.
         """
         with self._connect(self.dsn, autocommit=True) as connection:
             if schema:
                 connection.execute("SELECT set_config('search_path', %s, false)", (search_path(schema),))
-            yield connection
+            try:
+                yield connection
+            finally:
+                with contextlib.suppress(psycopg.Error):
+                    execute(connection, "locks_release")
 
     @contextlib.contextmanager
     def reader(self, role: str, schema: str) -> Iterator[Conn]:

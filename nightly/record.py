@@ -170,11 +170,11 @@ class Record:
         found: datetime | None = self._do("run_last_due", {})[0]["due_at"]
         return found
 
-    def holder(self, but: int = 0) -> str:
-        """Who holds the lock, in words: "run 12 on host (process 345) since 2026-01-02 03:04 UTC"."""
+    def holder(self, but: int = 0) -> str | None:
+        """Who holds the lock, in words: "run 12 on host (process 345) since 2026-01-02 03:04 UTC"; None: nobody."""
         row = next(iter(self._do("night_holder", {"but": but})), None)
         if row is None:
-            return "a run that has just ended"
+            return None
         since = f"since {row['since'].astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
         if row["run_id"] is None:
             return f"a run that has no record yet, {since}"

@@ -31,6 +31,8 @@ JOBS: tuple[Job, ...] = (
 )
 #: job -> the job of the same collection that must not have failed before it in the same run
 NEEDS: Mapping[str, str] = {"evaluate": "ingest"}
+#: A lock that was taken when asked for, and free when asked who has it, is asked for again this often.
+LOCK_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,14 @@ class Night:
         return report
 
     def _take(self, lock: NightLock, record: Record, run_id: int | None) -> None:
-        if patiently(lock.take, pause=self.pause):
-            return
-        holder = record.holder(run_id or 0)
+        holder: str | None = None
+        for _ in range(LOCK_TRIES):
+            if patiently(lock.take, pause=self.pause):
+                return
+            holder = record.holder(run_id or 0)
+            if holder is not None:
+                break
+        holder = holder or "a run that has just ended"
         if run_id is not None:
             record.end(run_id, self.context.clock(), "skipped", f"{holder} was still at work")
         raise NightBusy(
@@ -233,8 +240,9 @@ class Night:
             return
         if patiently(lock.take, pause=self.pause) and record.alive(run_id):
             return
+        other = record.holder(run_id) or "another run"
         raise NightLost(
-            f"run {run_id} lost its lock when the database restarted, and {record.holder(run_id)} took over",
+            f"run {run_id} lost its lock when the database restarted, and {other} took over",
             hint="Nothing is to be done: the other run does what was left.",
         )
 

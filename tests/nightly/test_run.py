@@ -7,12 +7,13 @@ import psycopg
 import pytest
 
 from agent_server.catalog import drop_collection
-from agent_server.db import Database
+from agent_server.db import Database, execute
 from agent_server.errors import DatabaseUnavailable, EmbedderUnavailable, InvalidArgument, UnknownCollection
 from agent_server.settings import Settings
 from nightly.jobs import StepReport
-from nightly.record import Here, NightBusy, NightLock, NightLost, patiently
+from nightly.record import Here, NightBusy, NightLock, NightLost, Record, patiently
 from nightly.run import Request
+from nightly.statements import fetch_all
 from tests.nightly.nights import Called, Clock, Waited, collections, night, runs
 
 
@@ -136,6 +137,30 @@ def test_a_run_that_holds_the_lock_and_has_no_record_yet_is_told_by_its_session(
         assert lock.take()
         with pytest.raises(NightBusy, match="a run that has no record yet, since 20"):
             night(database, settings, jobs=[]).run(Request())
+
+
+def test_the_lock_is_free_as_soon_as_its_run_has_ended(database: Database) -> None:
+    with database.owner_autocommit() as other:
+        for _ in range(100):  # a closed session keeps its locks until its server process has ended
+            with NightLock(database) as lock:
+                assert lock.take()
+            assert fetch_all(other, "night_lock") == [{"taken": True}]
+            execute(other, "locks_release")
+
+
+def test_a_lock_that_is_given_back_while_we_ask_who_has_it_is_taken(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = NightLock(database)
+    assert other.take()
+    asked = Record.holder
+
+    def gone_meanwhile(record: Record, but: int = 0) -> str | None:
+        other.__exit__()
+        return asked(record, but)
+
+    monkeypatch.setattr(Record, "holder", gone_meanwhile)
+    assert night(database, settings, jobs=[Called("only").job()]).run(Request()).outcome == "ok"
 
 
 def test_a_dead_run_is_found_by_the_next_and_told(database: Database, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from agent_server.errors import InvalidArgument
 from agent_server.ingest import index, roots, steps, store
 from agent_server.ingest.after import run_hooks
 from agent_server.ingest.authority import load_rules
-from agent_server.ingest.lengths import spread_first
+from agent_server.ingest.lengths import spread
 from agent_server.ingest.plan import Step
 from agent_server.ingest.reading import read
 from agent_server.ingest.rebuild import model_kept
@@ -73,7 +73,7 @@ def ingest(
                     if options.dry_run:
                         connection.rollback()  # roots too are only recorded by a real run
                 if collection.avg_length is None:
-                    part = replace(part, steps=tuple(spread_first(part.steps)))
+                    part = replace(part, steps=tuple(spread(part.steps)))
                 run.rules = load_rules(part.root_path, options.bank)
                 run.reporter.planned(part.steps)
                 if options.dry_run:

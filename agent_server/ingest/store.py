@@ -118,13 +118,16 @@ def replace_parts(
     if there is not None and there["root"] != row.root and there["status"] != FileStatus.REMOVED:
         raise NameTaken(there["root"])
     new_hashes = {h for p in parts for h in p.part.hashes}
-    old_hashes = {bytes(r["passage_hash"]) for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
+    old_hashes: set[bytes] = set()
+    if there is not None:  # a source without a row has no passages: they refer to it
+        old_hashes = {bytes(r["passage_hash"]) for r in fetch_all(connection, "chunk_hashes", {"source": row.source})}
     touched = sorted(new_hashes | old_hashes)
     _lock_passages(connection, collection, touched)
     if new_hashes:
         _require_same_vectors(connection, collection)
     execute(connection, "file_upsert", _ledger_values(row))
-    execute(connection, "chunk_delete", {"source": row.source})
+    if old_hashes:
+        execute(connection, "chunk_delete", {"source": row.source})
     stored = _insert_all(connection, collection, row, parts, retired=retired) if new_hashes else 0
     if stored != row.chunk_count:
         raise ValueError(f"{stored} passages of {row.source} were stored, {row.chunk_count} were expected")

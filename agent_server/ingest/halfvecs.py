@@ -12,9 +12,11 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
+from psycopg.types import TypeInfo
 
-from agent_server.db import Conn, fetch_one
+from agent_server.db import Conn
 from agent_server.embedding import Vectors
+from agent_server.errors import MigrationNeeded
 
 _NULL = struct.pack("!i", -1)
 
@@ -41,11 +43,19 @@ def half_vectors(connection: Conn, vectors: Vectors | None, count: int) -> HalfV
     every row without vectors. Raises ValueError unless the counts agree."""
     if vectors is not None and len(vectors) != count:
         raise ValueError(f"{len(vectors)} vectors for {count} passages")
-    # Types of extensions have another number in each database.
-    oid = (fetch_one(connection, "halfvec_oid") or {})["oid"]
+    oid = _type_number(connection)
     elements = [_NULL] * count if vectors is None else _elements(vectors)
     has_null = int(_NULL in elements)
     return HalfVectors(struct.pack("!iiIii", 1, has_null, oid, count, 1) + b"".join(elements))
+
+
+def _type_number(connection: Conn) -> int:
+    """The number of `halfvec` in the database of this connection: types of extensions have another one in each."""
+    known = connection.adapters.types.get("halfvec") or TypeInfo.fetch(connection, "halfvec")
+    if known is None:
+        raise MigrationNeeded("the database has no type halfvec", hint="Run `kb doctor`: pgvector is missing.")
+    known.register(connection)
+    return known.oid
 
 
 def finite_rows(vectors: Vectors) -> NDArray[np.bool_]:

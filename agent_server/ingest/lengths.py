@@ -42,8 +42,8 @@ def kept_length(connection: Conn, collection: Collection) -> float | None:
 
     None when it is not fixed yet: then this transaction is the only one that stores passages.
     """
-    known = _length(connection, collection, "length_get")
-    return _length(connection, collection, "length_take" if known is None else "length_keep")
+    known = _length(connection, collection, "length_keep")
+    return _length(connection, collection, "length_take") if known is None else known
 
 
 def settled_length(connection: Conn, collection: Collection) -> float | None:
@@ -75,9 +75,8 @@ def restate_if_drifted(database: Database, collection: Collection, changed_rows:
 
 
 def _length(connection: Conn, collection: Collection, statement: str) -> float | None:
-    row = fetch_one(connection, statement, {"collection": collection.name}) or {}
-    length: float | None = row["avg_length"]
-    return length
+    row = fetch_one(connection, statement, {"collection": collection.name})
+    return None if row is None else row["avg_length"]
 
 
 def _restate(connection: Conn, collection: Collection) -> float | None:

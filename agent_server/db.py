@@ -54,14 +54,16 @@ class Database:
             pool.close()
 
     @contextlib.contextmanager
-    def owner(self, schema: str = "") -> Iterator[Conn]:
+    def owner(self, schema: str = "", *, durable: bool = True) -> Iterator[Conn]:
         """A transaction as the owner: committed at the end, rolled back on an exception.
 
-        With `schema`, unqualified names in its statements mean that collection's tables.
+        With `schema`, unqualified names in its statements mean that collection's tables. One that need not be
+        `durable` does not wait until it is on disk: a machine that goes down may take it back, whole, with all that
+        came after it. The next durable one that writes something makes it so.
         """
         with self._pool("", "", self.dsn).connection() as connection:
             if schema:
-                connection.execute("SELECT set_config('search_path', %s, true)", (search_path(schema),))
+                execute(connection, "transaction", {"search_path": search_path(schema), "durable": durable})
             yield connection
 
     @contextlib.contextmanager

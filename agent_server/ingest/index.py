@@ -63,8 +63,8 @@ def finish_load(
     changed_rows: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> IndexReport:
-    """Merge lexeme counts, restate bm25 vectors when lengths have drifted, empty the text indexes' pending lists, and
-    make sure the dense index stands.
+    """Wait until what the run stored is on disk, merge lexeme counts, restate bm25 vectors when lengths have drifted,
+    empty the text indexes' pending lists, and make sure the dense index stands.
 
     Safe to call after a run that changed nothing, and after one that was killed: what is missing is made good.
     """
@@ -76,6 +76,7 @@ def finish_load(
         guard.transaction(),
         ThreadPoolExecutor(1, thread_name_prefix="lexemes") as beside,
     ):
+        execute(guard, "commits_flush")
         execute(guard, "lexemes_lock", {"collection": collection.name})
         counting = beside.submit(_count_lexemes, database, collection)
         if not changed_rows and counting.result():

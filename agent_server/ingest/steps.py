@@ -125,7 +125,7 @@ def _rename(run: Run, step: Step, part: Scope, reader: Reader) -> Outcome:
     old = step.old
     assert old is not None  # noqa: S101  by construction of the plan
     authority = _authority(run, step)
-    if not store.in_transaction(
+    if not store.store_file(
         run.database,
         run.collection,
         lambda c: store.rename_file(c, run.collection, old, step.source, part.root, authority),
@@ -136,7 +136,7 @@ def _rename(run: Run, step: Step, part: Scope, reader: Reader) -> Outcome:
 
 def remove_rows(database: Database, collection: Collection, row: LedgerRow) -> None:
     gone = replace(row, status=FileStatus.REMOVED, reason="", chunk_count=0)
-    store.in_transaction(database, collection, lambda c: store.replace_parts(c, collection, gone, ()))
+    store.store_file(database, collection, lambda c: store.replace_parts(c, collection, gone, ()))
 
 
 # -- one file's content -----------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def _embed(run: Run, source: str, part: Part, spool: Spool, failures: dict[int, 
 
 
 def _store(run: Run, step: Step, row: LedgerRow, spool: Spool, document: Document, embedded: int) -> Outcome:
-    done = store.in_transaction(
+    done = store.store_file(
         run.database,
         run.collection,
         lambda c: store.replace_parts(c, run.collection, row, spool, retired=document.retired, again=run.options.again),
@@ -264,7 +264,7 @@ def _store_rejected(run: Run, step: Step, root: str, rejected: Rejected) -> Outc
 
 def _store_without_passages(run: Run, step: Step, row: LedgerRow) -> Outcome:
     """Say in the ledger why a file has no passages; those of an earlier version go."""
-    store.in_transaction(run.database, run.collection, lambda c: store.replace_parts(c, run.collection, row, ()))
+    store.store_file(run.database, run.collection, lambda c: store.replace_parts(c, run.collection, row, ()))
     if step.old is not None:
         run.changed(step.old.chunk_count)
     return Outcome("!", step.source, row.status, reason=row.reason)
@@ -284,5 +284,5 @@ def _not_embedded(run: Run, step: Step, row: LedgerRow, why: str) -> Outcome:
         "reason": reason,
         "pipeline_version": row.pipeline_version,
     }
-    store.in_transaction(run.database, run.collection, lambda c: execute(c, "file_failed", values) == 1)
+    store.store_file(run.database, run.collection, lambda c: execute(c, "file_failed", values) == 1)
     return Outcome("!", step.source, FileStatus.FAILED, reason=reason)

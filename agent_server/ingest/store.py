@@ -47,17 +47,25 @@ class LedgerRow:
     authority: float = 0.0
 
 
-def in_transaction(database: Database, collection: Collection, work: Callable[[Conn], bool]) -> bool:
+def in_transaction(
+    database: Database, collection: Collection, work: Callable[[Conn], bool], *, durable: bool = True
+) -> bool:
     """Run `work` in one transaction; again when Postgres chose it as the loser among writers of the same rows (a
-    unique violation is two runs choosing the canonical copy of one passage)."""
+    unique violation is two runs choosing the canonical copy of one passage). `durable` as for `Database.owner`."""
     for _ in range(TRIES - 1):
         with (
             suppress(pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation),
-            database.owner(collection.schema_name) as connection,
+            database.owner(collection.schema_name, durable=durable) as connection,
         ):
             return work(connection)
-    with database.owner(collection.schema_name) as connection:
+    with database.owner(collection.schema_name, durable=durable) as connection:
         return work(connection)
+
+
+def store_file(database: Database, collection: Collection, work: Callable[[Conn], bool]) -> bool:
+    """Run `work` on the rows of one file, in one transaction that the disk is not waited for: a run has `finish_load`
+    wait for all of its files at once before it says what it did."""
+    return in_transaction(database, collection, work, durable=False)
 
 
 def read_ledger(connection: Conn) -> dict[str, LedgerRow]:

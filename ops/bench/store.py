@@ -129,7 +129,7 @@ def store_all(dsn: str, name: str, documents: Sequence[tuple[str, Document]], ba
                 chunk_count=len(chunks),
             )
             given = np.resize(vectors, (len(chunks), DIMENSIONS))
-            store.in_transaction(
+            store.store_file(
                 database,
                 collection,
                 lambda c, row=row, chunks=chunks, given=given: store.replace_file(c, collection, row, chunks, given),
